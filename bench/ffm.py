@@ -1,8 +1,8 @@
 """Field-aware factorization machines beside xLearn's: wall time of the whole command from libffm text, held-out AUC and log-loss.
 
 All run in every round, one after the other; k = 4 factors, rows of unit length, two threads, the same number of epochs. Without
---train and --test the data is planted: clicks of 18 fields with up to 2,000 classes each, drawn by a field-aware machine whose own
-AUC and log-loss stand beside. xLearn comes from PyPI and is built there; where that fails its row is left out.
+--train and --test the data is synthetic: clicks of 18 fields with up to 2,000 classes each, drawn from a field-aware machine whose own
+AUC and log-loss are shown for comparison. xLearn is installed from PyPI and compiled; if that fails, its row is left out.
 """
 import math
 import os
@@ -18,7 +18,7 @@ PROGRAM = fm.PROGRAM.replace("create_fm", "create_ffm").replace('"k": 8', '"k": 
 
 
 def write_planted(path, examples, seed):
-    """Examples, and the (labels, probabilities) of who knows the machine that drew them."""
+    """Writes examples; returns the labels and the probabilities of the machine that drew them."""
     rng = random.Random(seed)
     sizes = [min(2000, 4 + 3 ** (f % 8)) for f in range(FIELDS)]
     begins = [sum(sizes[:f]) for f in range(FIELDS)]

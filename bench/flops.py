@@ -1,9 +1,9 @@
-"""How many floating-point operations skip-gram with negative sampling needs for one word of a text.
+"""Floating-point operations of skip-gram with negative sampling for one word of a text.
 
-Counted from the text itself: how many words survive the sub-sampling of frequent ones (word2vec.c's formula), and how many
-contexts their windows then hold. Each context meets 1 + negative rows, and a meeting is a dot product and two row updates:
-6 × dim operations. Programs that merge duplicate contexts need a little less, so a fraction of the peak computed with
-this is that much too high; on real text it is under one percent for words kept at these settings.
+Computed from the text: the number of words that survive the subsampling of frequent words (word2vec.c's formula), and the number of
+contexts in their windows. Each context is trained against 1 + negative rows, with a dot product and two row updates each:
+6 × dim operations. Programs that merge duplicate contexts need slightly fewer, so that fractions of the peak computed from
+this number are slightly too high; on real text it is under one percent for words kept at these settings.
 """
 import collections
 import math

@@ -1,8 +1,8 @@
 """Factorization machines beside xLearn's: wall time of the whole command from libsvm text, held-out AUC and log-loss.
 
-All run in every round, one after the other; k = 8 factors, rows of unit length, two threads. xLearn (from PyPI, built there; where
-that fails its row is left out) trains with AdaGrad for as many epochs as Shoal. Logistic regression stands beside for what factors
-bring.
+All run in every round, one after the other; k = 8 factors, rows of unit length, two threads. xLearn (from PyPI,
+compiled; if that fails, its row is left out) trains with AdaGrad for the same number of epochs. Logistic regression is shown to
+measure the gain from factors.
 """
 import json
 import os
@@ -31,7 +31,7 @@ else:
 
 
 def has_xlearn():
-    """Installs it where it is missing; False if that cannot be done."""
+    """Installs xLearn if it is missing; False if that fails."""
     if peers.has("xlearn"):
         return True
     peers.ensure(optional=False)
@@ -45,11 +45,11 @@ def has_xlearn():
 
 
 def compare(options, algorithm, program, folder, known=None):
-    """Runs the rows of one algorithm and prints its table; `known` is the (AUC, log-loss) of who knows the truth."""
+    """Runs the rows of one algorithm and prints its table; `known` is the (AUC, log-loss) of the true model."""
     env = {"SHOAL_HOME": os.path.join(folder, "home"), "USER": "bench"}  # xLearn needs USER
     out = os.path.join(folder, "peer.out")
 
-    # xLearn leaves what it has read beside the text, for the next time: here every round reads the text.
+    # xLearn caches what it has read beside the text. The cache is removed so that every round reads the text.
     texts = [os.path.join(folder, name) for name in ("train.text", "test.text")]
     for text, source in zip(texts, (options.train, options.test)):
         os.symlink(os.path.abspath(source), text)

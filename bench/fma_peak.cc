@@ -1,6 +1,6 @@
 // The peak of fused multiply-adds on one core, in f32 GFLOP/s, by instruction set.
 //
-// The yardstick that bench/word2vec.py holds the trainer's kernels against; it builds and runs this
+// bench/word2vec.py compares the trainer's kernels with this peak; it builds and runs this program
 // between its rounds. Prints one JSON object: {"avx512": 262.1, "avx2": 131.5, "best": 262.1};
 // instruction sets that this machine lacks are absent.
 #include <immintrin.h>

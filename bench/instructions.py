@@ -1,4 +1,4 @@
-"""Instructions that the parameter server's hot paths take, counted by callgrind: no noise, so a rise is a change.
+"""Instructions of the parameter server's hot paths, counted by callgrind: without noise, so that every increase is a real change.
 
 Runs ps_counts (src/ps/bench/instruction_counts_main.cc) for 200 operations a path. With --check, fails when a path takes over 5 % more than
 docs/bench/instructions.json says. Counts are of the instruction sets that valgrind knows (AVX2), and of the compiler that
@@ -26,7 +26,7 @@ def count(program, path):
 
 
 def check(results, compiler):
-    """Complaints about what rose above the record."""
+    """Sentences about counts that exceed the record."""
     with open(os.path.join(measure.ROOT, "docs", "bench", "instructions.json"), encoding="utf-8") as f:
         record = json.load(f)
     if record["compiler"] != compiler:

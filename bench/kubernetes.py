@@ -1,9 +1,9 @@
-"""What `--engine kubernetes` costs, on a real cluster of two nodes on this machine (script/bench kubernetes brings it up).
+"""The cost of `--engine kubernetes` on a real cluster of two nodes on this machine (script/bench kubernetes brings it up).
 
 Start: from the command until the last of 7 tasks runs, beside `kubectl apply` of plain Jobs, of 7 pods and of as many as the job has
-(8, with its coordinator); every task writes a file of the node. Requests: what the API server has written down of the job's user from
-the command to its end, watches aside. Left: from a verdict until the cluster has no object of the job. Large: 500 tasks on nodes that
-are not there (tests/cluster/fake_nodes.py): times, and the controller's memory at most.
+(8, with its coordinator); every task writes a file of the node. Requests: the API server's audit log of the job's user from
+the command to its end, without watches. Cleanup: from the job's result until the cluster has no object of it. Large: 500 tasks on
+simulated nodes (tests/cluster/fake_nodes.py): times, and the controller's peak memory.
 """
 import collections
 import json
@@ -101,7 +101,7 @@ class Bench:
         os.mkdir(self.marks)
 
     def job(self, script, roles, more=""):
-        """Starts it: the program of every task first writes its mark."""
+        """Starts a job whose tasks each write a mark first."""
         lines = "".join(f"  {role}: {{replicas: {count}{options}, command: [sh, -c, {json.dumps('touch /marks/$SHOAL_ROLE-$SHOAL_INDEX; ' + script)}]}}\n"
                         for role, count, options in roles)
         path = os.path.join(self.folder, "job.yaml")
@@ -120,7 +120,7 @@ class Bench:
             return said.read()
 
     def last_mark(self, count, running=None):
-        """When the last of so many marks was written, by the system's clock."""
+        """When the last of this many marks was written, by the system's clock."""
         def all_there():
             assert running is None or running.poll() is None, self.said()
             return len(os.listdir(self.marks)) == count
@@ -189,7 +189,7 @@ class Bench:
         return os.path.getsize(self.audit) if os.path.exists(self.audit) else 0
 
     def asked(self, since):
-        """What the job's user has asked since then: {"verb resource": times}."""
+        """Requests of the job's user since then: {"verb resource": times}."""
         counts = collections.Counter()
         with open(self.audit, encoding="utf-8") as file:
             file.seek(since)
@@ -214,7 +214,7 @@ class Bench:
             rows.append([count, sum(counts.values()), time.time() - begin, ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))])
         return {"requests": records}, [measure.table(["tasks, of 2 roles", "requests", "s", "which"], rows)]
 
-    # ---- What is left ----
+    # ---- Cleanup ----
 
     def left(self):
         rows = []
@@ -237,7 +237,7 @@ class Bench:
     # ---- Many tasks ----
 
     def memory(self, pid):
-        """The most that its resident memory has been, in MiB."""
+        """Its peak resident memory in MiB."""
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
 

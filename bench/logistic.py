@@ -16,7 +16,7 @@ import measure
 
 
 def run(command, env=None):
-    """Seconds of a command, and what it printed."""
+    """The seconds that a command takes, and its output."""
     begin = time.perf_counter()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           env={**os.environ, **(env or {})})
@@ -43,7 +43,7 @@ def quality(labels, probabilities):
 
 
 def liblinear_quality(folder, test):
-    """Of the model that was trained last."""
+    """The quality of the model that was trained last."""
     out = os.path.join(folder, "peer.out")
     run(["liblinear-predict", "-b", "1", test, os.path.join(folder, "peer"), out])
     with open(out, encoding="utf-8") as f:

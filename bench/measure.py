@@ -1,4 +1,4 @@
-"""What the benches share: interleaved rounds, medians, tables in Markdown, and the record of a run. Standard library only."""
+"""Shared code of the benchmarks: interleaved rounds, medians, tables in Markdown, and the record of a run. Standard library only."""
 import argparse
 import datetime
 import json
@@ -25,7 +25,7 @@ def arguments(doc, prog):
 
 
 def interleave(rows, rounds, progress=True):
-    """Runs every row's function once a round; {name: [what it returned, …]}. A row that fails raises."""
+    """Runs every row's function once a round; {name: [results]}. A row that fails raises."""
     results = {name: [] for name, _ in rows}
     for turn in range(rounds):
         for name, function in rows:
@@ -36,7 +36,7 @@ def interleave(rows, rounds, progress=True):
 
 
 def median(values):
-    """The median of what is not None, or None."""
+    """The median of the values that are not None; None if there are none."""
     known = [v for v in values if v is not None]
     return statistics.median(known) if known else None
 
@@ -53,7 +53,7 @@ def table(header, rows):
 
 
 def machine():
-    """Processor, cores, memory, kernel: what a number depends on."""
+    """Processor, cores, memory, kernel: the environment of a measurement."""
     model = "unknown"
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         for line in f:
@@ -76,7 +76,7 @@ def commit():
 
 
 def finish(name, options, record, tables):
-    """Prints the tables (or the record as JSON) and, when asked, writes docs/bench/NAME.json."""
+    """Prints the tables (or the record as JSON); with --record also writes docs/bench/NAME.json."""
     record = {"bench": name, "date": datetime.date.today().isoformat(), "commit": commit(), "machine": MACHINE,
               "command": " ".join(["script/bench", name.split("-sparse", maxsplit=1)[0]] + [shlex.quote(_short(a)) for a in sys.argv[1:]]),
               "tables": tables, **record}
@@ -96,7 +96,7 @@ def finish(name, options, record, tables):
 
 
 def _short(argument):
-    """A path without its folders: records are not about one machine."""
+    """A path without its folders: records contain no paths of one machine."""
     return os.path.basename(argument) if os.path.isabs(argument) or argument.startswith("..") else argument
 
 

@@ -15,7 +15,7 @@ REQUIRED, OPTIONAL = "gensim==4.4.0", "fasttext-wheel==0.9.2"
 
 
 def has(module):
-    """True if the environment is there and holds the module."""
+    """True if the environment exists and has the module."""
     if not os.path.exists(PYTHON):
         return False
     return subprocess.run([PYTHON, "-c", f"import {module}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -29,7 +29,7 @@ def _install(requirement):
 
 
 def ensure(optional=True):
-    """Installs what is missing; the set of peers that can be run. Ends the program when gensim cannot be had."""
+    """Installs missing peers; returns the set of peers that can run. Exits if gensim cannot be installed."""
     if not os.path.exists(PYTHON):
         print(f"peers: making an environment in {ENVIRONMENT}", file=sys.stderr)
         os.makedirs(measure.CACHE, exist_ok=True)

@@ -1,8 +1,8 @@
 """The parameter server's transports between two processes, beside ps-lite and the machine's own ceilings in the same run.
 
 Runs ps_speed (src/ps/bench/speed_main.cc) and the same measurements by ps-lite (bench/ps_lite.py) in turns, and shows medians over
-the rounds; with --sparse, instead, of a table of 10 M rows (6 GB of memory; recorded as ps-sparse; without ps-lite, whose
-own store of so many is an unordered_map)."""
+the rounds; with --sparse, instead measures a table of 10 M rows (6 GB of memory; recorded as ps-sparse; without ps-lite, whose
+store is an unordered_map)."""
 import json
 import os
 import subprocess
@@ -17,7 +17,7 @@ DOORS = ["shared memory", "tcp", *UCX, "ps-lite"]
 
 
 def round_of(process, results):
-    """Lets the program measure one round, and files what it prints."""
+    """Runs one round of the program and stores its output."""
     process.stdin.write("\n")
     process.stdin.flush()
     for line in process.stdout:
@@ -29,13 +29,13 @@ def round_of(process, results):
 
 
 def start(program, rounds, words, **environment):
-    """ps_speed, which measures a round when it is told to."""
+    """Starts ps_speed, which measures one round for each line of its input."""
     return subprocess.Popen([program, "--rounds", str(rounds), "--step", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             text=True, env={**os.environ, **environment})
 
 
 def ucx_is_there(program):
-    """Whether that program can use it here."""
+    """True if the program can use UCX on this machine."""
     there = subprocess.run([program, "--rounds", "0", "--ucx", "ucx"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if there.returncode != 0:
         print("without UCX: " + (there.stderr.strip().splitlines() or ["ps_speed ended"])[-1], file=sys.stderr)

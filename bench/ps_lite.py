@@ -1,6 +1,6 @@
 """ps-lite beside our parameter server: fetched, compiled and run for bench/ps.py.
 
-PyPI's `byteps` carries ps-lite's source (a fork of 2022, over ZeroMQ as ever); it is fetched into the cache directory, and
+PyPI's `byteps` contains ps-lite's source (a fork of 2022, over ZeroMQ); it is fetched into the cache directory, and
 bench/ps_lite_peer.cc compiled against it there. Nothing of it is in this repository."""
 import glob
 import hashlib
@@ -20,7 +20,7 @@ PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ps_lite_peer.cc
 
 
 def _fetch():
-    """ps-lite's folder in the cache, or a sentence that says why not."""
+    """ps-lite's folder in the cache, or a sentence with the reason for its absence."""
     sources = os.path.join(FOLDER, "ps-lite")
     if os.path.exists(os.path.join(sources, "include", "ps", "ps.h")):
         return sources, None
@@ -42,7 +42,7 @@ def _fetch():
 
 
 def ensure():
-    """The peer's program, compiled if it is not there, and None; or None and why there is none."""
+    """The peer's program, compiled if it is missing, and None; or None and the reason."""
     if shutil.which("c++") is None:
         return None, "there is no compiler"
     sources, why = _fetch()
@@ -87,7 +87,7 @@ class Peer:
             process.send_signal(signal.SIGSTOP)
 
     def resume(self):
-        """Lets server and worker go on."""
+        """Resumes the server and the worker."""
         for process in self._processes[1:]:
             process.send_signal(signal.SIGCONT)
 

@@ -1,4 +1,4 @@
-// What src/ps/bench/speed_main.cc measures, done by ps-lite: rows pushed to and pulled from a
+// The measurements of src/ps/bench/speed_main.cc for ps-lite: rows pushed to and pulled from a
 // server in another process over loopback. Compiled by bench/ps_lite.py against a ps-lite that it
 // fetches.
 //
@@ -59,7 +59,7 @@ class Worker {
   Worker() : worker_(0, 0) {
     std::mt19937_64 random(7);
     for (auto& keys : dense_) {
-      // ps-lite wants them ascending, each once.
+      // ps-lite requires ascending, distinct keys.
       ps::Key key = random() % 100;
       for (size_t i = 0; i < kRequest; ++i, key += 1 + random() % 900) keys.push_back(key);
     }
@@ -188,7 +188,7 @@ int main() {
           round);
       std::fflush(stdout);
     }
-    std::quick_exit(0);  // whoever runs this ends the others
+    std::quick_exit(0);  // the caller ends the other processes
   }
   ps::Finalize(0, true);
   return 0;

@@ -1,8 +1,8 @@
-"""From the first launcher that dials to the last program that is told to start: a crowd of simulated launchers in one process
-against one coordinator in another, on loopback, and the coordinator's memory.
+"""Launcher load test: the time from the first launcher's connection until the last program is told to start, with simulated launchers
+in one process and one coordinator in another, on loopback, and the coordinator's memory.
 
-The launchers dial 256 at a time, prove the token, lease a port and take their orders as real ones do; they only do not read the
-description, which real ones do on machines of their own. "end" is from all of them ending well at once to the last one's release.
+The launchers connect 256 at a time, authenticate, lease a port and follow the coordinator as real ones do. They do not read the cluster
+description, which real launchers do on their own machines. "end": from the successful end of all tasks to the last launcher's release.
 """
 import json
 import os
@@ -13,12 +13,12 @@ import time
 
 import measure
 
-_CROWD = os.path.join(os.environ.get("SHOAL_BENCH_DIR", os.path.join(measure.ROOT, "build", "release")), "src", "rendezvous",
+_LOAD_TEST = os.path.join(os.environ.get("SHOAL_BENCH_DIR", os.path.join(measure.ROOT, "build", "release")), "src", "rendezvous",
                       "rendezvous_launcher_load")
 
 
-def crowd(program, tasks):
-    """One rendezvous of `tasks` launchers; what the crowd's process measured."""
+def load_test(program, tasks):
+    """One rendezvous of `tasks` launchers; returns the measurements of the launchers' process."""
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
         coordinator = subprocess.Popen([program, "coordinator", str(tasks), folder], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
@@ -39,10 +39,10 @@ def crowd(program, tasks):
 def main():
     parser = measure.arguments(__doc__, "rendezvous")
     parser.add_argument("--tasks", type=int, nargs="*", default=[1000, 10000])
-    parser.add_argument("--before", help="the crowd's program of another commit, measured in the same rounds")
+    parser.add_argument("--before", help="the load test's program of another commit, measured in the same rounds")
     options = parser.parse_args()
-    programs = {"now": _CROWD, **({"before": options.before} if options.before else {})}
-    rows = [(f"{name} {tasks}", lambda p=program, n=tasks: crowd(p, n)) for tasks in options.tasks
+    programs = {"now": _LOAD_TEST, **({"before": options.before} if options.before else {})}
+    rows = [(f"{name} {tasks}", lambda p=program, n=tasks: load_test(p, n)) for tasks in options.tasks
             for name, program in programs.items()]
     results = measure.interleave(rows, options.rounds)
     reach = {1000: "0.3", 10000: "3"}

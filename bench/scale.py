@@ -33,7 +33,7 @@ limits: {{gather: 2m}}
 
 
 def job_file(options, workers, folder):
-    """Writes the job's file; its path."""
+    """Writes the job file; returns its path."""
     words = options.algorithm == "word2vec"
     learn = {"algorithm": options.algorithm, "epochs": options.epochs, "threads": 1,
              **dict(one.split("=", 1) for one in options.set)}
@@ -72,7 +72,7 @@ def train(options, workers, shares):
 
 
 def evaluate(options, model):
-    """WordSim's rank correlation and the analogies that are right, by `shoal evaluate`."""
+    """WordSim's rank correlation and the accuracy of analogies, by `shoal evaluate`."""
     words = [measure.SHOAL, "evaluate", model, "--json", "--pairs", options.pairs]
     words += ["--analogies", options.analogies] if options.analogies else []
     return {"quality": json.loads(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)}

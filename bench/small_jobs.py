@@ -1,4 +1,4 @@
-"""What a job costs that does nothing: `shoal run` of 4 tasks of `true` from command to exit, beside plain processes.
+"""The cost of a job that does nothing: `shoal run` of 4 tasks of `true` from command to exit, beside plain processes.
 
 Durable commits are counted by strace (fsync, fdatasync, sync_file_range, msync with MS_SYNC) in runs of their own. The
 followers' row: how long after the last worker's end its follower is told (SIGTERM arrives) and how long after it is gone,
@@ -25,7 +25,7 @@ roles:
   worker: {replicas: 4, command: ["true"]}
 """
 
-# The worker writes when it ends, the follower when it is told; both with the system's clock in nanoseconds.
+# The worker writes the time of its end, the follower that of its SIGTERM; both with the system's clock in nanoseconds.
 _WORKER = """\
 import sys, time
 time.sleep(0.3)
@@ -104,7 +104,7 @@ def count_syncs(folder, repeat):
 
 
 def stop_times(folder):
-    """(milliseconds until the follower was told, until the command was over) after the last worker's end."""
+    """(milliseconds until the follower got SIGTERM, until the command was over) after the last worker's end."""
     for name, text in (("worker.py", _WORKER), ("follower.py", _FOLLOWER)):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             f.write(text)
@@ -119,7 +119,7 @@ def stop_times(folder):
 
 
 def last_started(folder, begin):
-    """Milliseconds from `begin` until the last of four programs ran, by what they wrote down."""
+    """Milliseconds from `begin` until the last of four programs ran, by the times that they recorded."""
     times = [int(open(os.path.join(folder, name), encoding="ascii").read()) for name in os.listdir(folder) if name.isdigit()]
     if len(times) != 4:
         sys.exit(f"{len(times)} of 4 programs wrote down when they ran")
@@ -145,7 +145,7 @@ def start_by_mpirun(folder):
 
 
 def cancel_of_sixteen(folder):
-    """Milliseconds from `shoal stop` until the command that ran the job, and with it everything of it, is gone."""
+    """Milliseconds from `shoal stop` until the command that ran the job, and all of its processes, are gone."""
     path = os.path.join(folder, "job.yaml")
     with open(path, "w", encoding="utf-8") as f:
         f.write(_SIXTEEN)
@@ -163,7 +163,7 @@ def cancel_of_sixteen(folder):
 
 
 def busy_seconds(folder, seen):
-    """Writes down the processor seconds of every process of Shoal's that has `folder` in its environment."""
+    """Records the processor seconds of all of Shoal's processes with `folder` in their environment."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as f:

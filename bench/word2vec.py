@@ -144,7 +144,7 @@ def measure_peak(folder):
 
 
 def speed_rows(options, corpus, available):
-    """[(name, function)] of one round, and {name: (threads, the peer it is held against, instruction set, workers)}."""
+    """[(name, function)] of one round, and {name: (threads, the peer of the comparison, instruction set, workers)}."""
     rows, about = [], {}
 
     def add(name, threads, against, function, simd=None, workers=1):

@@ -30,7 +30,7 @@ T Argument(const std::string& name, const pybind11::handle& value) {
   } catch (const pybind11::cast_error&) {
   }
   const bool number = std::is_integral_v<T> && pybind11::isinstance<pybind11::int_>(value);
-  // What is no number may be a secret.
+  // The value is not shown: it may be a secret.
   const auto type = pybind11::type::of(pybind11::reinterpret_borrow<pybind11::object>(value));
   const std::string got = number ? std::string(pybind11::str(value))
                                  : std::string(pybind11::str(type.attr("__name__")));

@@ -65,7 +65,7 @@ char TypeOfFormat(const std::string& format) {
 
 Array FromBuffer(const py::object& object) {
   auto view = std::make_unique<Py_buffer>();
-  // Writable if it can be: whoever writes asks for it.
+  // Writable if it can be: callers that write check `writable`.
   if (PyObject_GetBuffer(object.ptr(), view.get(), PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) !=
       0) {
     PyErr_Clear();

@@ -1,6 +1,6 @@
-// Whatever holds numbers in memory, as Python objects of today do: numpy arrays, everything with
-// the buffer protocol, and tensors that speak DLPack (PyTorch, TensorFlow, JAX on the CPU). No copy
-// is made of keys, deltas and out rows that lie in memory as the parameter server wants them.
+// Memory of Python objects that hold numbers: numpy arrays, everything with the buffer protocol,
+// and tensors with DLPack (PyTorch, TensorFlow, JAX on the CPU). No copy is made of keys, deltas
+// and out rows that lie in memory as the parameter server wants them.
 #pragma once
 
 #include <pybind11/pybind11.h>

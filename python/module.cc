@@ -173,7 +173,7 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
  public:
   PyClient(std::unique_ptr<ps::Client> made, std::shared_ptr<const RestartLog> log)
       : client(std::move(made)), restarts(std::move(log)) {}
-  // Whoever is at work with it keeps it over a Close.
+  // A call under way keeps the client alive over a Close.
   std::shared_ptr<ps::Client> Get() const {
     if (client == nullptr) throw py::value_error("this client has been closed");
     CheckProcess("this client", maker_);
@@ -188,7 +188,7 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
     }
     if (gone.expired()) abandoned_.clear();  // else another thread is still at work with it
   }
-  // Keeps the memory of a request for which nobody waits any more until it is done.
+  // Keeps the memory of a request without a waiter until the request is done.
   void Abandon(ps::Ticket ticket, std::vector<Array> held, std::vector<uint64_t> widened) {
     abandoned_.push_back({ticket, std::move(held), std::move(widened)});
   }
@@ -211,7 +211,8 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
 Pending::~Pending() {
   const auto client = client_->client;
   if (waited_ || client == nullptr) return;
-  // Nobody waited, or not long enough: the memory may be read and written until it is done.
+  // Wait was not called, or timed out: the memory may be read and written until the request is
+  // done.
   client_->Abandon(ticket, std::move(held), std::move(widened));
   client_->Tidy();
 }

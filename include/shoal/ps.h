@@ -58,7 +58,7 @@ SHOAL_PS_INLINE namespace v1 {
   inline constexpr Milliseconds kSoon = std::chrono::seconds(60);
   inline constexpr Milliseconds kLong = std::chrono::seconds(600);
 
-  // What servers do with a pushed row g; w is the stored row. Formulas: docs/ps.md.
+  // The effect of a pushed row g on the stored row w. Formulas: docs/ps.md.
   struct Optimizer {
     // clang-format off
     enum class Kind : uint8_t { kAdd, kSgd, kAdagrad, kMomentum, kAdam, kFtrl, kFunction, kCombine };
@@ -91,7 +91,7 @@ SHOAL_PS_INLINE namespace v1 {
     }
   };
 
-  // Values of rows that nobody has pushed to: zeros (lo = hi = 0), or drawn from [lo, hi) as a
+  // Values of rows before the first push: zeros (lo = hi = 0), or drawn from [lo, hi) as a
   // function of (seed, key, element) alone.
   struct Initializer {
     float lo = 0, hi = 0;
@@ -100,7 +100,8 @@ SHOAL_PS_INLINE namespace v1 {
     static Initializer Uniform(float lo, float hi, uint64_t seed = 0) { return {lo, hi, seed}; }
   };
 
-  // How rows travel; servers hold and compute float. A push may be any, a pull kF32 or kBf16.
+  // The encoding of rows on the wire; servers hold and compute float. A push may be any, a pull
+  // kF32 or kBf16.
   enum class WireType : uint8_t { kF32, kBf16, kInt8 };
 
   struct TableSpec {
@@ -159,8 +160,8 @@ SHOAL_PS_INLINE namespace v1 {
     bool restore = true;  // from the newest whole checkpoint, if there is one
     bool ucx = false;     // also over UCX, among hosts that are trusted
 
-    // What a Shoal job tells its task: index, number of servers and workers (role worker), port,
-    // token. FailedPrecondition outside a job.
+    // From the environment of a Shoal job's task: index, number of servers and workers (role
+    // worker), port, token. FailedPrecondition outside a job.
     static Result<ServerOptions> FromEnvironment();
   };
 
@@ -171,7 +172,7 @@ SHOAL_PS_INLINE namespace v1 {
     ~Server();
 
     std::string address() const;  // "127.0.0.1:41233"
-    // That it was restored from; -1: it started empty.
+    // The checkpoint that it was restored from; -1: it started empty.
     int64_t restored_checkpoint() const;
     Counters counters() const;
 
@@ -187,7 +188,8 @@ SHOAL_PS_INLINE namespace v1 {
     int index = 0;                          // of this worker; kObserver takes no part in clocks,
                                             // barriers and checkpoints
     std::vector<std::string> servers = {};  // "host:port" in index order,
-    // or who tells where they are now (servers may move); called from threads of the client.
+    // or a function that returns the present addresses (servers may move); called from threads of
+    // the client.
     std::function<std::vector<std::string>()> find_servers = nullptr;
     std::string token = {};
     Consistency consistency = {};
@@ -197,11 +199,11 @@ SHOAL_PS_INLINE namespace v1 {
     Milliseconds reconnect_timeout = std::chrono::seconds(30);
     size_t window_bytes = 1u << 20;  // unanswered values a server; beyond it calls block
 
-    // What a Shoal job tells its task. `role`: whose tasks are the servers.
+    // From the environment of a Shoal job's task. `role`: the role whose tasks are the servers.
     static Result<ClientOptions> FromEnvironment(std::string_view role = "server");
   };
 
-  // What else a client is told when it connects.
+  // Further options of a client.
   struct ClientHooks {
     // A server that dies is started again without the rows that it had. One that was restored from
     // a checkpoint lacks what was pushed since; one that came back empty lacks everything. False:
@@ -275,11 +277,11 @@ SHOAL_PS_INLINE namespace v1 {
     // An opaque state that goes into every checkpoint with exactly the pushes issued before it.
     Status SetProgress(std::string bytes);
     Result<std::string> GetProgress(int worker, Milliseconds timeout = kSoon);
-    // A consistent checkpoint of all servers while everybody goes on; durable when it returns.
+    // A consistent checkpoint of all servers while training goes on; durable when it returns.
     Result<CheckpointInfo> Checkpoint(Milliseconds timeout = std::chrono::seconds(120));
-    // That the servers were restored from when this client connected; -1: none.
+    // The checkpoint that the servers had been restored from when this client connected; -1: none.
     int64_t restored_checkpoint() const;
-    // How often a server has come back as another one, without what it had not saved.
+    // The number of times that a server was restarted and lost what it had not saved.
     int64_t server_restarts() const;
 
     // Says good-bye: clocks and barriers no longer wait for this worker.

@@ -19,8 +19,8 @@
 //   }
 //
 // Requests and handlers are the program's own, so tables, optimizers and checkpoints of shoal/ps.h
-// do not come in. What differs is in docs/ps.md: a node that dies ends everybody's waits with an
-// Error that names it, connections prove a token, priorities are not looked at.
+// do not come in. What differs is in docs/ps.md: a node that dies ends the waits of all nodes with
+// an Error that names it, connections prove a token, priorities are not looked at.
 #pragma once
 
 // ps-lite's own header brings these along, and programs rely on it.

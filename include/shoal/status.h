@@ -49,7 +49,7 @@ SHOAL_PS_INLINE namespace v1 {
     Code code() const { return code_; }
     // A sentence that says what failed, where, what was expected and what to do; empty for OK.
     const std::string& message() const { return message_; }
-    // The same call may succeed later without anybody changing anything.
+    // The same call may succeed later without any change by the caller.
     bool retryable() const { return code_ == Code::kUnavailable || code_ == Code::kAborted; }
 
    private:
@@ -57,7 +57,7 @@ SHOAL_PS_INLINE namespace v1 {
     std::string message_;
   };
 
-  // What Result::value() throws.
+  // Thrown by Result::value().
   class Error : public std::runtime_error {
    public:
     explicit Error(Status status)

@@ -1,4 +1,4 @@
-// Names that nobody else has, secrets, and the digests that prove possession of them.
+// Unique names, secrets, and the digests that prove possession of a secret.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ std::atomic<LogLevel>& Level() {
   return level;
 }
 
-// Standard error, which makes nobody wait: lines are logged from event loops, and a reader may not
+// Standard error, without blocking: lines are logged from event loops, and a reader may not
 // read (a pipe, Ctrl-S). What has no room is kept, up to kMostKept, and written before the next
 // line; what is lost beyond that is told.
 class StderrSink final : public spdlog::sinks::sink {

@@ -13,7 +13,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 // From SHOAL_LOG (debug|info|warning|error|off), else warning. Thread-safe.
 void SetLogLevel(LogLevel level);
 LogLevel GetLogLevel();
-// Who speaks, before each line: "coordinator", "worker-3".
+// The name of this process before each line: "coordinator", "worker-3".
 void SetLogName(std::string_view name);
 void LogLine(LogLevel level, std::string_view text);
 

@@ -1,4 +1,4 @@
-// How many files a process may have open (RLIMIT_NOFILE). The usual soft limit of 1,024 is meant
+// The limit of open files of a process (RLIMIT_NOFILE). The usual soft limit of 1,024 is meant
 // for programs that use select(2); what holds a descriptor for every task of a job raises it to the
 // hard one, and gives programs of users the limit back that it was started with.
 #pragma once

@@ -1,5 +1,5 @@
 // Where a person wants results: standard output, and the file or directory that `--output` names.
-// What stands there already may belong to somebody else, be a device, a FIFO or a symbolic link.
+// An existing file there may belong to another user, or be a device, a FIFO or a symbolic link.
 #pragma once
 
 #include <filesystem>
@@ -47,8 +47,8 @@ Status CopyAttributes(int from, int to);
 // Errors name the path; InvalidArgument for a directory.
 Status WriteOutputFile(const std::filesystem::path& path, std::string_view bytes);
 
-// The same with the bytes of the regular file `from`, whose mode a new file gets. Nobody may make
-// `from` shorter meanwhile.
+// The same with the bytes of the regular file `from`, whose mode a new file gets. `from` must not
+// be made shorter meanwhile.
 Status CopyOutputFile(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace shoal

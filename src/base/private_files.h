@@ -9,7 +9,7 @@
 namespace shoal {
 
 // PermissionDenied unless `directory` is this user's or root's and no other user may rename what is
-// in it (it is not writable by others, or has the sticky bit). Root may use anybody's.
+// in it (it is not writable by others, or has the sticky bit). Root may use any user's.
 Status CheckOwnDirectory(const std::filesystem::path& directory);
 
 // Opens or makes a file that only this user may read and write, whatever the umask is; one that is

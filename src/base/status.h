@@ -38,7 +38,7 @@ enum class Code : uint8_t {
 // "not found", "unavailable", … as they stand in messages and JSON.
 std::string_view CodeName(Code code);
 
-// What a process that fails with this code exits with (design.md §12): 1 failed, 2 usage, 3 not
+// The exit code of a process that fails with this code (design.md §12): 1 failed, 2 usage, 3 not
 // allowed, 4 not found, 5 unreachable, 130 cancelled.
 int ExitCodeOf(Code code);
 
@@ -54,7 +54,7 @@ class [[nodiscard]] Status {
   Code code() const { return ok() ? Code::kOk : rep_->code; }
   // Empty for OK.
   const std::string& message() const;
-  // True if the same call may succeed later without anybody changing anything.
+  // True if the same call may succeed later without any change by the caller.
   bool retryable() const { return code() == Code::kUnavailable || code() == Code::kAborted; }
   // The same error with "context: " before its message; OK stays OK.
   Status With(std::string_view context) const;

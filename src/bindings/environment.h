@@ -1,6 +1,8 @@
-// What a Shoal job tells its tasks (SHOAL_…), as the doors need it: who the servers are, who I am.
+// The environment of a task of a Shoal job (SHOAL_…) as the bindings need it: the task's identity
+// and the addresses of the servers.
 //
-// Used by ps.cc (FromEnvironment). Tests give a map instead of the real environment.
+// Used by ps.cc (FromEnvironment) and ps_lite/node_config.cc. Tests pass a map instead of the real
+// environment.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ Environment ProcessEnvironment();
 // "" if there is none.
 std::string EnvironmentVariable(const Environment& env, const std::string& name);
 
-// One task's task in its job.
+// The identity of this task in its job.
 struct TaskIdentity {
   std::string role;
   int index = 0;
@@ -42,7 +44,7 @@ Result<TaskIdentity> ReadTaskIdentity(const Environment& env);
 // are, or says that this one has no port.
 Result<std::vector<std::string>> AddressesOf(const framework::ClusterDescription& cluster,
                                              std::string_view role);
-// How many tasks a role has; 0 if there is no such role.
+// The number of tasks of a role; 0 if there is no such role.
 int TaskCount(const framework::ClusterDescription& cluster, std::string_view role);
 
 // The addresses of a role over the life of the job: SHOAL_CLUSTER_FILE is read again when it has

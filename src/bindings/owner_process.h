@@ -46,8 +46,8 @@ void Abandon(std::unique_ptr<T> object) {
   Abandon(static_cast<void*>(object.release()));
 }
 
-// That this process has a connected worker with this index at a job's servers, as long as this
-// lives. A forked child must not connect with the same index: the servers would take it for a new
+// Records, as long as it lives, that this process has a connected worker with this index at a job's
+// servers. A forked child must not connect with the same index: the servers would take it for a new
 // life of the worker, and refuse what its parent sends.
 class ConnectedWorker {
  public:

@@ -1,5 +1,5 @@
-// How fast a text becomes numbers. `data_bench` makes its own English-like text (Zipf's law);
-// SHOAL_BENCH_TEXT names a real one. The counter words/s is of the thread's own CPU time.
+// Measures tokenizing, counting and encoding. `data_bench` generates English-like text (Zipf's
+// law); SHOAL_BENCH_TEXT names a real one. The counter words/s refers to the thread's own CPU time.
 #include <benchmark/benchmark.h>
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -54,8 +54,8 @@ struct Bench {
   std::optional<Vocabulary> vocabulary;
 };
 
-// Before the measured function begins, so that `valgrind --tool=callgrind --toggle-collect` of one
-// counts nothing else.
+// Runs before the measured function begins, so that `valgrind --tool=callgrind --toggle-collect` of
+// one function counts nothing else.
 void Prepare(const benchmark::State&) { Bench::Get(); }
 
 void Rate(benchmark::State& state) {
@@ -93,7 +93,7 @@ void Encode(benchmark::State& state) {
 }
 BENCHMARK(Encode)->Setup(Prepare);
 
-// The whole that the trainer waits for.
+// Everything that a trainer waits for.
 void CountAndEncode(benchmark::State& state) {
   const Bench& bench = Bench::Get();
   for (auto _ : state) {
@@ -105,13 +105,12 @@ void CountAndEncode(benchmark::State& state) {
 }
 BENCHMARK(CountAndEncode)->Setup(Prepare);
 
-// The same counting with the hash map that we would use otherwise, keyed by owned strings and
-// looked up by views.
+// The same counting with boost::unordered_flat_map, keyed by owned strings and looked up by views.
 struct ViewHash {
   using is_transparent = void;
   using is_avalanching = void;
   size_t operator()(std::string_view word) const {
-    // Ours, which reads beyond the word: the tokens allow it, short strings have room for it.
+    // This hash reads beyond the word: tokens allow that, and short strings have space for it.
     return KeyOf(word.data(), static_cast<uint32_t>(word.size())).hash;
   }
 };

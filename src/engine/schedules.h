@@ -1,5 +1,5 @@
-// Jobs that a cluster runs again and again at their times: what an engine beside which a scheduler
-// stands can do. Used by `shoal schedule`; Marathon's is marathon/metronome.h.
+// Optional ability of an engine: jobs that the cluster's own scheduler runs at cron times. Used by
+// `shoal schedule`; implemented for Marathon's companion Metronome in marathon/metronome.h.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace shoal::engine {
 
-// How a scheduled job is run each time: `shoal run FILE`, somewhere in the cluster.
+// How each run of a scheduled job is started: `shoal run FILE` on some host of the cluster.
 struct ScheduledRun {
-  std::string job_file;  // absolute; as all agents see it
+  std::string job_file;  // absolute path, valid on all agents
   std::string home;      // SHOAL_HOME
-  std::string work_dir;  // where it is started
+  std::string work_dir;  // working directory of the run
 };
 
-// One schedule as the cluster tells it. Times are the cluster's own text, ISO 8601; empty: never.
+// State of one schedule. Times are the cluster's own text in ISO 8601; empty: never.
 struct ScheduleStatus {
   std::string name;  // the job's
   std::string cron;
   std::string time_zone;
   bool enabled = true;
   std::string next;
-  std::vector<std::string> active;  // ids of runs that are not over
+  std::vector<std::string> active;  // ids of runs that have not ended
   int64_t successes = 0;
   int64_t failures = 0;
   std::string last_success;
@@ -35,17 +35,17 @@ struct ScheduleStatus {
 class Schedules {
  public:
   virtual ~Schedules() = default;
-  // What Put would send, for people. Asks nobody.
+  // The requests that Put would send, as text for the user. Contacts no server.
   virtual Result<std::string> Describe(const job::Job& job, const ScheduledRun& run) = 0;
-  // Makes the schedule of job.schedule, or replaces that of the job's name; true if it is new.
-  // FailedPrecondition if something of another kind has its place.
+  // Creates the schedule of job.schedule, or replaces the schedule of the same job name; true if it
+  // is new. FailedPrecondition if the name belongs to an object that Shoal did not create.
   virtual Result<bool> Put(const job::Job& job, const ScheduledRun& run) = 0;
-  // Those that Put made, in the order of their names.
+  // All schedules that Put created, sorted by name.
   virtual Result<std::vector<ScheduleStatus>> List() = 0;
-  // NotFound if there is none of that name. FailedPrecondition while runs of it are not over; with
-  // `stop` they are told to end first, and this returns when they have.
+  // Removes a schedule. NotFound if there is none of that name. FailedPrecondition while runs are
+  // active, unless `stop` is set: then the runs are ended first.
   virtual Status Remove(const std::string& name, bool stop) = 0;
-  // Starts a run now, whatever the time; its id.
+  // Starts a run immediately; returns its id.
   virtual Result<std::string> RunNow(const std::string& name) = 0;
 };
 

@@ -65,7 +65,8 @@ Result<ClusterRole> ParseRole(std::string_view name, const json::value& value) {
   return role;
 }
 
-// Replaces the ports that the addresses gave by the named ones, whose first must agree with them.
+// Replaces the ports taken from the addresses by the named ports. The first named port must equal
+// the port of the address.
 Status ParsePorts(const json::value& value, ClusterRole* role) {
   const std::string where = "cluster description: ports of role '" + role->name + "'";
   if (!value.is_object() || value.get_object().size() > kMaxPorts) {

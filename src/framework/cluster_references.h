@@ -1,14 +1,16 @@
-// What a job file's variables say of the cluster (job/spec/cluster_reference.h), filled in for one
-// task. Used by RenderEnvironment, before anything that Shoal or the framework sets.
+// Expands references to the cluster ("${worker.addresses}" and others,
+// job/spec/cluster_reference.h) in a job file's environment variables for one task.
+//
+// Called by RenderEnvironment before Shoal's and the framework's own variables are added.
 #pragma once
 
 #include "framework/framework_environment.h"
 
 namespace shoal::framework {
 
-// Replaces every reference in the values of `env`. Tasks that are not there (elastic roles) are
-// left out of lists and counted. InvalidArgument names the variable: a role that is not in the
-// cluster, addresses of a role without ports.
+// Replaces every reference in the values of `env`. Absent tasks of elastic roles are left out of
+// lists, but included in counts. InvalidArgument names the variable that refers to a role outside
+// the cluster, or to addresses of a role without ports. On an error `env` may be partly expanded.
 Status ExpandClusterReferences(const ClusterDescription& cluster, const TaskContext& task,
                                Environment* env);
 

@@ -18,7 +18,7 @@
 namespace shoal::framework {
 namespace {
 
-// All dialects. A new framework is one file and one line here.
+// The registry. A new framework is one pair of files and one line here.
 const FrameworkEnvironment* const* Environments(size_t* size) {
   static const ShoalEnvironment shoal;
   static const GenericEnvironment generic;
@@ -52,7 +52,7 @@ std::string PortVariable(const std::string& port) {
   return name;
 }
 
-// The place that a program writes to when it writes to one: the output "model", else the only one.
+// The default output directory, SHOAL_OUTPUT: the output named "model", or the only output.
 std::string MainOutput(const job::Job& job) {
   const auto model = job.outputs.find("model");
   if (model != job.outputs.end()) return model->second;
@@ -119,7 +119,7 @@ Result<const FrameworkEnvironment*> FindFrameworkEnvironment(job::Framework fram
 
 Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescription& cluster,
                                       const TaskContext& task) {
-  TRY_ASSIGN(const FrameworkEnvironment* dialect, FindFrameworkEnvironment(job.framework));
+  TRY_ASSIGN(const FrameworkEnvironment* framework, FindFrameworkEnvironment(job.framework));
   const job::Role* role = job.FindRole(task.role);
   const ClusterRole* members = cluster.FindRole(task.role);
   if (role == nullptr || members == nullptr) {
@@ -136,7 +136,7 @@ Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescript
   TRY(ExpandClusterReferences(cluster, task, &env));
   AddCommonVariables(job, cluster, *members, task, &env);
   AddLocalRank(0, role->processes, &env);
-  TRY(dialect->AddVariables(job, cluster, task, &env));
+  TRY(framework->AddVariables(job, cluster, task, &env));
   TRY(CheckLengths(env));
   return env;
 }
@@ -151,16 +151,16 @@ Status FrameworkEnvironment::AddProcessVariables(const job::Job& /*job*/,
 Result<std::vector<Environment>> RenderProcesses(const job::Job& job,
                                                  const ClusterDescription& cluster,
                                                  const TaskContext& task, const Environment& env) {
-  TRY_ASSIGN(const FrameworkEnvironment* dialect, FindFrameworkEnvironment(job.framework));
+  TRY_ASSIGN(const FrameworkEnvironment* framework, FindFrameworkEnvironment(job.framework));
   const job::Role* role = job.FindRole(task.role);
   if (role == nullptr) return InvalidArgument("role '" + task.role + "' is not in the job");
   std::vector<Environment> processes(1);
-  if (role->processes <= 1 || !dialect->StartsProcesses()) return processes;
+  if (role->processes <= 1 || !framework->StartsProcesses()) return processes;
   processes.clear();
   for (int rank = 0; rank < role->processes; ++rank) {
     Environment whole = env;
     AddLocalRank(rank, role->processes, &whole);
-    TRY(dialect->AddProcessVariables(job, cluster, task, rank, &whole));
+    TRY(framework->AddProcessVariables(job, cluster, task, rank, &whole));
     TRY(CheckLengths(whole));
     std::erase_if(whole, [&](const auto& variable) {
       const auto same = env.find(variable.first);

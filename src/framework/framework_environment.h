@@ -1,7 +1,8 @@
-// A dialect knows what one framework's programs expect to find in their environment. One file a
-// framework, registered in the table of dialect.cc.
+// The environment variables that a framework's programs expect: one implementation for each
+// framework, registered in framework_environment.cc.
 //
-// The coordinator renders each task's environment with it; launchers do not link it.
+// The coordinator renders the environment of every task with these functions and sends it to the
+// task's launcher. Launchers do not link this code.
 #pragma once
 
 #include <map>
@@ -17,11 +18,11 @@ namespace shoal::framework {
 
 using Environment = std::map<std::string, std::string>;
 
-// Linux's bound for one "NAME=value" with its end (MAX_ARG_STRLEN, 32 pages).
+// Linux's limit for one "NAME=value" with its terminating NUL (MAX_ARG_STRLEN, 32 pages).
 inline constexpr size_t kMaxVariableBytes = 131'072;
 
-// One task, and what only its coordinator or launcher knows. A path that is empty is left out of
-// the environment: the launcher adds what it alone knows.
+// The identity of one task, and paths that only its coordinator or launcher knows. An empty path is
+// left out of the environment; the launcher then adds it.
 struct TaskContext {
   std::string job_id;
   std::string role;
@@ -35,44 +36,54 @@ struct TaskContext {
   int report_fd = -1;  // -1: left out
 };
 
-// Stateless, thread-safe.
+// The variables of one framework. Implementations are stateless singletons that live as long as the
+// process; all methods are thread-safe and pure.
+//
+// RenderEnvironment calls AddVariables once for each task, and RenderProcesses calls
+// AddProcessVariables once for each process of a task that has several.
 class FrameworkEnvironment {
  public:
   virtual ~FrameworkEnvironment() = default;
   virtual job::Framework framework() const = 0;
-  // False if the framework starts a task's `processes` itself, so that the launcher starts one.
+  // False if the framework itself starts the `processes` of a task (mpirun does): the launcher then
+  // starts one process.
   virtual bool StartsProcesses() const { return true; }
-  // Adds this framework's own variables for one task; the common SHOAL_… ones are there already.
+  // Adds the framework's variables for one task to `env`, which already holds the job's variables
+  // and the common SHOAL_… ones. InvalidArgument if the job lacks a role or a port that the
+  // framework needs.
   virtual Status AddVariables(const job::Job& job, const ClusterDescription& cluster,
                               const TaskContext& task, Environment* env) const = 0;
-  // For one process of a task of several (`processes` of its role): changes in `env`, which holds
-  // all that was rendered for the task (that is, for local rank 0), what is different in the
-  // process `local_rank`, 0 … processes - 1. SHOAL_LOCAL_RANK and SHOAL_LOCAL_SIZE are set already,
-  // and here nothing is different besides.
+  // For a task with several processes: sets in `env` the variables whose values differ in process
+  // `local_rank` (0 … processes − 1). `env` holds the environment of the task, which is that of
+  // local rank 0, with SHOAL_LOCAL_RANK and SHOAL_LOCAL_SIZE already set for this process. The
+  // default implementation changes nothing.
   virtual Status AddProcessVariables(const job::Job& job, const ClusterDescription& cluster,
                                      const TaskContext& task, int local_rank,
                                      Environment* env) const;
 };
 
-// The dialect of a framework; Unimplemented names those that exist.
+// The implementation for a framework. Unimplemented, with the list of supported frameworks, if
+// there is none.
 Result<const FrameworkEnvironment*> FindFrameworkEnvironment(job::Framework framework);
 
-// The whole environment of one task: the job's and the role's variables, the common SHOAL_… ones,
-// the framework's. SHOAL_CLUSTER is not in it, so that thousands of tasks share one
-// SerializedCluster: who starts the program adds it when SerializedCluster::fits_variable (see
-// AddClusterVariable). InvalidArgument for an unknown role or index; ResourceExhausted names a
-// variable that is too long.
+// Renders the environment of one task: the variables of the job and of the role, the common SHOAL_…
+// variables, and the framework's.
+//
+// SHOAL_CLUSTER is not included, so that thousands of tasks can share one SerializedCluster: the
+// launcher adds it with AddClusterVariable. InvalidArgument for an unknown role or index;
+// ResourceExhausted names a variable longer than kMaxVariableBytes. O(tasks of the job) for
+// frameworks that list all addresses.
 Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescription& cluster,
                                       const TaskContext& task);
 
-// What the processes of one task have over `env`, which RenderEnvironment gave for the task: by
-// local rank, only the variables that `env` lacks or has with another value. One entry, an empty
-// one, for a role of one process.
+// The differences between the processes of one task: for each local rank the variables whose values
+// differ from `env` (the result of RenderEnvironment) or are missing there. A role with one process
+// gives one empty entry.
 Result<std::vector<Environment>> RenderProcesses(const job::Job& job,
                                                  const ClusterDescription& cluster,
                                                  const TaskContext& task, const Environment& env);
 
-// Sets SHOAL_CLUSTER if the text fits a variable; leaves it out otherwise.
+// Sets SHOAL_CLUSTER if the text fits into one variable; otherwise does nothing.
 void AddClusterVariable(const SerializedCluster& text, Environment* env);
 
 }  // namespace shoal::framework

@@ -80,7 +80,7 @@ TEST(Cluster, RoundTripIsExact) {
   }));
 }
 
-TEST(Cluster, SaysWhoHasEnded) {
+TEST(Cluster, ListsEndedTasks) {
   ClusterDescription cluster = TwoRoles();
   cluster.roles[1].ended = {0, 2};
   const std::string text = ToText(ToJson(cluster));
@@ -202,9 +202,9 @@ TEST(Environment, OfTheProcessesOfOneTask) {
   EXPECT_EQ(*one, std::vector<Environment>(1));
 }
 
-// What is rendered can never be shadowed by a job file: the parser's list of reserved names and the
-// dialects agree.
-TEST(Environment, JobFilesCannotSetWhatIsRendered) {
+// Job files cannot override rendered variables: the parser's list of reserved names covers them
+// all.
+TEST(Environment, JobFilesCannotSetRenderedVariables) {
   TaskContext task = Context("server", 0);
   task.scratch = task.job_dir = task.cluster_file = "/x";
   auto env = RenderEnvironment(ShoalJob(), TwoRoles(), task);

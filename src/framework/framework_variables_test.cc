@@ -44,7 +44,7 @@ TaskContext Task(const std::string& role, int index) {
   return task;
 }
 
-// What the framework adds to the environment of the same task in framework generic.
+// The variables that the framework adds to the environment of the same task in framework generic.
 Environment Added(const job::Job& job, const ClusterDescription& cluster, const TaskContext& task) {
   auto env = RenderEnvironment(job, cluster, task);
   EXPECT_TRUE(env.ok()) << env.status().message();
@@ -426,9 +426,9 @@ TEST(Frameworks, AJobsOwnValueCountsWhereOursIsADefault) {
   EXPECT_EQ(env->at("DMLC_NODE_HOST"), "me");
 }
 
-// What the cluster decides cannot be shadowed by a job file: the parser's lists and the dialects
-// agree.
-TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
+// Job files cannot override variables that depend on the cluster: the parser's lists cover them
+// all.
+TEST(Frameworks, JobFilesCannotSetRenderedVariables) {
   struct Case {
     const char* text;
     std::vector<std::string> defaults;  // may be set
@@ -463,7 +463,7 @@ TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
   }
 }
 
-TEST(Frameworks, WithoutAPortItIsSaidWhatToDo) {
+TEST(Frameworks, AMissingPortIsExplained) {
   job::Job job = Parsed("framework: tensorflow\nroles: {ps: 1, worker: 2}\n");
   job.roles[0].ports.clear();
   const auto env = RenderEnvironment(job, ClusterOf(job), Task("worker", 0));

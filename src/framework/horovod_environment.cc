@@ -6,7 +6,8 @@
 namespace shoal::framework {
 namespace {
 
-// The group of the processes that have this local rank, one of each task that has so many.
+// Horovod's cross group: the processes with the same local rank, one for each task that has that
+// many processes.
 struct Cross {
   int rank = 0;
   int size = 0;
@@ -15,16 +16,12 @@ struct Cross {
 Cross CrossOf(const job::Job& job, const ClusterDescription& cluster, const TaskContext& task,
               int local_rank) {
   Cross cross;
-  for (const std::string& name : job::RankedRoles(job)) {
-    const job::Role* role = job.FindRole(name);
-    const ClusterRole* members = cluster.FindRole(name);
-    if (role == nullptr || members == nullptr || role->processes <= local_rank) continue;
-    for (size_t i = 0; i < members->members.size(); ++i) {
-      if (members->members[i].host.empty()) continue;
-      if (name == task.role && static_cast<size_t>(task.index) == i) cross.rank = cross.size;
-      ++cross.size;
-    }
-  }
+  const auto visit = [&](const job::Role& role, int index, const ClusterMember& /*member*/) {
+    if (role.processes <= local_rank) return;
+    if (role.name == task.role && index == task.index) cross.rank = cross.size;
+    ++cross.size;
+  };
+  ForEachPresentTask(job, cluster, job::RankedRoles(job), visit);
   return cross;
 }
 
@@ -58,7 +55,8 @@ Status HorovodEnvironment::AddVariables(const job::Job& job, const ClusterDescri
   (*env)["HOROVOD_CPU_OPERATIONS"] = "gloo";
   (*env)["HOROVOD_SIZE"] = std::to_string(ranks->size);
   (*env)["HOROVOD_LOCAL_SIZE"] = std::to_string(ranks->local_size);
-  // Names the local group: tasks on one machine have one each.
+  // The name of the local group. Each task is a group of its own, even if several tasks share a
+  // machine.
   (*env)["HOROVOD_HOSTNAME"] = task.role + "-" + std::to_string(task.index);
   if (AllOnLoopback(cluster)) env->try_emplace("HOROVOD_GLOO_IFACE", "lo");
   if (ranks->local_size > 1) env->try_emplace("OMP_NUM_THREADS", "1");

@@ -1,5 +1,6 @@
-// The dialect of framework horovod, over Gloo: each rank's number in the three groups that it will
-// join, and where the key-value store is by which these form, role `rendezvous` of the job.
+// Environment of framework horovod with Gloo: each process's rank in Horovod's three groups
+// (global, local, cross), and the address of the key-value store through which the groups form. The
+// store is the job's role `rendezvous`.
 //
 // Source: Horovod 0.28.1 horovod/runner/gloo_run.py, horovod/common/gloo/gloo_context.cc.
 #pragma once

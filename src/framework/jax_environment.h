@@ -1,5 +1,5 @@
-// The dialect of framework jax: what jax.distributed.initialize() finds, by JAX's own variables and
-// by those that Kubeflow's JAXJob sets.
+// Environment of framework jax: the variables that jax.distributed.initialize() reads, under JAX's
+// own names and under those that Kubeflow's JAXJob sets.
 //
 // Source: jax/_src/distributed.py, jax/_src/clusters; training-operator, pkg/controller.v1/jax.
 #pragma once

@@ -10,9 +10,10 @@ namespace {
 
 using Pair = std::pair<const char*, const char*>;
 
-// mpirun's daemons come by rsh alone, each straight from mpirun, and stay attached: their end is
-// rsh's, and the end of rsh theirs. Ranks have the environment of their worker, its GPUs among it:
-// MPICH would give them the launcher's.
+// mpirun starts all of its daemons by rsh, directly and not as a tree, and the daemons stay
+// attached to their rsh, so that the end of one is the end of the other. HYDRA_ENV: ranks keep the
+// environment of their worker, for example its GPUs; by default MPICH replaces it by the
+// launcher's.
 constexpr Pair kReach[] = {
     {"OMPI_MCA_plm", "rsh"},
     {"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},
@@ -29,8 +30,8 @@ constexpr Pair kReach[] = {
     {"I_MPI_HYDRA_BOOTSTRAP", "ssh"},
 };
 
-// Every worker's daemon counts the machine's cores from 0 and believes to have them alone: bound,
-// the first ranks of all workers would share a core.
+// For several workers on one machine. Each daemon numbers the machine's cores from 0 and assumes
+// exclusive use: with core binding the first ranks of all workers would share a core.
 constexpr Pair kShared[] = {
     {"OMPI_MCA_hwloc_base_binding_policy", "none"},
     {"OMPI_MCA_mpi_yield_when_idle", "1"},
@@ -38,7 +39,7 @@ constexpr Pair kShared[] = {
     {"I_MPI_PIN", "off"},
 };
 
-// Nothing of a job on one machine is open to others.
+// A job on one machine listens on the loopback interface only.
 constexpr Pair kLoopback[] = {
     {"OMPI_MCA_oob_tcp_if_include", "127.0.0.0/8"},
     {"OMPI_MCA_btl_tcp_if_include", "127.0.0.0/8"},

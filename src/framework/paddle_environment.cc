@@ -6,8 +6,7 @@
 namespace shoal::framework {
 namespace {
 
-// The addresses of all tasks in the order of their ranks, as a program reads them that no launcher
-// of Paddle starts.
+// The addresses of all tasks in rank order, for programs that are not started by Paddle's launcher.
 Result<std::string> Endpoints(const job::Job& job, const ClusterDescription& cluster) {
   std::string list;
   for (const std::string& name : job::RankedRoles(job)) {
@@ -33,7 +32,8 @@ Status PaddleEnvironment::AddVariables(const job::Job& job, const ClusterDescrip
   (*env)["PADDLE_NNODES"] = std::to_string(ranks->tasks);
   (*env)["PADDLE_JOB_ID"] = job.name;
   env->try_emplace("PYTHONUNBUFFERED", "1");
-  // With a master it is a job of parameter servers, of which each task is one server or trainer.
+  // A job with a master is a parameter-server job in Paddle's sense: each task is one server or one
+  // trainer.
   if (job.FindRole("master") != nullptr) {
     (*env)[task.role == "master" ? "PADDLE_SERVER_NUM" : "PADDLE_TRAINER_NUM"] = "1";
     return Status::Ok();

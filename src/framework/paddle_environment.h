@@ -1,5 +1,5 @@
-// The dialect of framework paddle: what paddle.distributed.launch finds, as Kubeflow's PaddleJob
-// sets it, and what a program that is started without it reads.
+// Environment of framework paddle: the variables that Kubeflow's PaddleJob sets for
+// paddle.distributed.launch, and those that a program started without the launcher reads.
 //
 // Source: training-operator, pkg/controller.v1/paddlepaddle/envvar.go;
 // python/paddle/distributed/launch and parallel.py.

@@ -34,10 +34,10 @@ Status PsLiteEnvironment::AddVariables(const job::Job& job, const ClusterDescrip
   (*env)["DMLC_PS_ROOT_PORT"] = std::to_string(root);
   (*env)["DMLC_NUM_SERVER"] = Count(cluster, "server");
   (*env)["DMLC_NUM_WORKER"] = Count(cluster, "worker");
-  // Without these two each process would guess its address, and choose a port at random.
+  // Without these two variables each process guesses its address and picks a random port.
   env->try_emplace("DMLC_NODE_HOST", self.host);
   (*env)["PORT"] = std::to_string(port);
-  // Off by default, and then a dead process is never noticed. In seconds.
+  // In seconds. Heartbeats are off by default, so that ps-lite would never notice a dead process.
   env->try_emplace("PS_HEARTBEAT_INTERVAL", "1");
   env->try_emplace("PS_HEARTBEAT_TIMEOUT", "5");
   return Status::Ok();

@@ -1,4 +1,4 @@
-// The dialect of framework ps-lite, which MXNet, BytePS and others carry: DMLC_… and PS_…
+// Environment of framework ps-lite, as used by MXNet, BytePS and others: DMLC_… and PS_… variables.
 //
 // Source: ps-lite src/van.cc and src/postoffice.cc, docs/env.md.
 #pragma once

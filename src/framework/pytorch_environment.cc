@@ -16,8 +16,8 @@ void AddRanks(const TaskRanks& ranks, int local_rank, Environment* env) {
   (*env)["ROLE_RANK"] = std::to_string(ranks.role_rank + local_rank);
 }
 
-// A torchrun in the task's command, also one that a shell starts, reads these where its flags say
-// nothing: one agent a task, which starts PET_NPROC_PER_NODE processes.
+// Defaults for a torchrun in the task's command, started directly or by a shell, used where its
+// flags leave something open: one agent for each task, with PET_NPROC_PER_NODE processes.
 void AddTorchrun(const TaskRanks& ranks, Environment* env) {
   const std::string& host = (*env)["MASTER_ADDR"];
   const std::string& port = (*env)["MASTER_PORT"];
@@ -29,8 +29,9 @@ void AddTorchrun(const TaskRanks& ranks, Environment* env) {
   env->try_emplace("PET_NPROC_PER_NODE", std::to_string(ranks.local_size));
 }
 
-// How many processes each task starts itself: the job's own PET_NPROC_PER_NODE, where Shoal starts
-// one. As Kubeflow counts them: WORLD_SIZE is of processes then, and RANK of tasks.
+// The number of processes that a task's own torchrun starts: the job's PET_NPROC_PER_NODE if Shoal
+// starts one process for each task, else 1. As in Kubeflow, WORLD_SIZE then counts processes and
+// RANK counts tasks.
 int OwnProcesses(const TaskRanks& ranks, const Environment& env) {
   const auto said = env.find("PET_NPROC_PER_NODE");
   if (ranks.local_size != 1 || said == env.end()) return 1;
@@ -58,9 +59,9 @@ Status PytorchEnvironment::AddVariables(const job::Job& job, const ClusterDescri
   (*env)["TORCHELASTIC_RUN_ID"] = task.job_id;
   (*env)["TORCHELASTIC_RESTART_COUNT"] = std::to_string(std::max(task.attempt - 1, 0));
   (*env)["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.FindRole(task.role)->restart.limit);
-  // Rank 0 itself holds the store; there is no agent that would.
+  // Rank 0 serves the store: there is no agent.
   (*env)["TORCHELASTIC_USE_AGENT_STORE"] = "False";
-  // As torchrun does; a job's own values count.
+  // Defaults that torchrun sets too; values of the job take precedence.
   env->try_emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
   env->try_emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
   if (ranks->local_size > 1) env->try_emplace("OMP_NUM_THREADS", "1");

@@ -1,5 +1,5 @@
-// The dialect of framework pytorch: what torchrun's processes find, so that
-// init_process_group("env://") forms the group.
+// Environment of framework pytorch: the variables that torchrun gives to its processes, so that
+// init_process_group("env://") forms the process group.
 //
 // Source: torch/distributed/elastic/agent/server/local_elastic_agent.py, torch/distributed/run.py.
 #pragma once

@@ -8,16 +8,12 @@
 namespace shoal::framework {
 namespace {
 
-int Processes(const job::Job& job, const ClusterDescription& cluster) {
+int CountProcesses(const job::Job& job, const ClusterDescription& cluster) {
   int processes = 0;
-  for (const std::string& name : job::RankedRoles(job)) {
-    const job::Role* role = job.FindRole(name);
-    const ClusterRole* members = cluster.FindRole(name);
-    if (role == nullptr || members == nullptr) continue;
-    for (const ClusterMember& member : members->members) {
-      if (!member.host.empty()) processes += role->processes;
-    }
-  }
+  ForEachPresentTask(job, cluster, job::RankedRoles(job),
+                     [&](const job::Role& role, int /*index*/, const ClusterMember& /*member*/) {
+                       processes += role.processes;
+                     });
   return processes;
 }
 
@@ -35,7 +31,7 @@ Status RabitEnvironment::AddVariables(const job::Job& job, const ClusterDescript
   TRY_ASSIGN(const uint16_t port, FirstPort(job, "tracker", tracker));
   (*env)["DMLC_TRACKER_URI"] = tracker.host;
   (*env)["DMLC_TRACKER_PORT"] = std::to_string(port);
-  (*env)["DMLC_NUM_WORKER"] = std::to_string(Processes(job, cluster));
+  (*env)["DMLC_NUM_WORKER"] = std::to_string(CountProcesses(job, cluster));
   (*env)["DMLC_NUM_SERVER"] = "0";
   if (!ranks) return Status::Ok();
   (*env)["DMLC_ROLE"] = "worker";

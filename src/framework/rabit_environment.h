@@ -1,5 +1,5 @@
-// The dialect of framework rabit: the DMLC_… by which rabit's and XGBoost's workers find their
-// tracker, which is role `tracker` of the job.
+// Environment of framework rabit: the DMLC_… variables with which workers of rabit and XGBoost find
+// their tracker, the job's role `tracker`.
 //
 // Source: dmlc-core tracker/dmlc_tracker/{tracker,local}.py; XGBoost python-package collective.py.
 #pragma once

@@ -9,27 +9,21 @@ std::optional<TaskRanks> FindRanks(const job::Job& job, const ClusterDescription
                                    const TaskContext& task) {
   TaskRanks ranks;
   bool found = false;
-  for (const std::string& name : job::RankedRoles(job)) {
-    const job::Role* role = job.FindRole(name);
-    const ClusterRole* members = cluster.FindRole(name);
-    if (role == nullptr || members == nullptr) continue;
-    const bool mine = name == task.role;
-    for (size_t i = 0; i < members->members.size(); ++i) {
-      const ClusterMember& member = members->members[i];
-      if (member.host.empty()) continue;
-      if (ranks.leader == nullptr) ranks.leader = &member;
-      if (mine && static_cast<size_t>(task.index) == i) {
-        found = true;
-        ranks.rank = ranks.size;
-        ranks.role_rank = ranks.role_size;
-        ranks.task_rank = ranks.tasks;
-        ranks.local_size = role->processes;
-      }
-      ranks.size += role->processes;
-      if (mine) ranks.role_size += role->processes;
-      ++ranks.tasks;
+  const auto visit = [&](const job::Role& role, int index, const ClusterMember& member) {
+    const bool own_role = role.name == task.role;
+    if (ranks.leader == nullptr) ranks.leader = &member;
+    if (own_role && task.index == index) {
+      found = true;
+      ranks.rank = ranks.size;
+      ranks.role_rank = ranks.role_size;
+      ranks.task_rank = ranks.tasks;
+      ranks.local_size = role.processes;
     }
-  }
+    ranks.size += role.processes;
+    if (own_role) ranks.role_size += role.processes;
+    ++ranks.tasks;
+  };
+  ForEachPresentTask(job, cluster, job::RankedRoles(job), visit);
   if (!found) return std::nullopt;
   return ranks;
 }
@@ -45,16 +39,11 @@ Result<uint16_t> FirstPort(const job::Job& job, const std::string& role,
 std::string FormatSlots(const job::Job& job, const ClusterDescription& cluster,
                         const std::vector<std::string>& roles) {
   std::string text;
-  for (const std::string& name : roles) {
-    const job::Role* role = job.FindRole(name);
-    const ClusterRole* members = cluster.FindRole(name);
-    if (role == nullptr || members == nullptr) continue;
-    for (size_t i = 0; i < members->members.size(); ++i) {
-      if (members->members[i].host.empty()) continue;
-      if (!text.empty()) text += ' ';
-      text += name + "-" + std::to_string(i) + ":" + std::to_string(role->processes);
-    }
-  }
+  const auto visit = [&](const job::Role& role, int index, const ClusterMember& /*member*/) {
+    if (!text.empty()) text += ' ';
+    text += role.name + "-" + std::to_string(index) + ":" + std::to_string(role.processes);
+  };
+  ForEachPresentTask(job, cluster, roles, visit);
   return text;
 }
 

@@ -1,16 +1,35 @@
-// Numbers for the frameworks whose processes are numbered through (pytorch, horovod, rabit, mpi),
-// and addresses as a framework's programs read them.
+// Process ranks for frameworks that number all processes of a job (pytorch, horovod, rabit, jax,
+// paddle, mpi), and address helpers.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "framework/framework_environment.h"
 
 namespace shoal::framework {
 
-// Where the first process of one task stands among those of the job::RankedRoles. Every task has
-// its role's `processes`, with ranks next to each other; a task that is not there (elastic roles)
-// has none, so that ranks have no gaps.
+// Calls visit(role, index, member) for every present task of these roles, in rank order: role by
+// role, ascending by index. Roles that the job or the cluster lacks, and absent tasks of elastic
+// roles, are left out. O(tasks of the roles).
+template <typename Visit>
+void ForEachPresentTask(const job::Job& job, const ClusterDescription& cluster,
+                        const std::vector<std::string>& roles, const Visit& visit) {
+  for (const std::string& name : roles) {
+    const job::Role* role = job.FindRole(name);
+    const ClusterRole* members = cluster.FindRole(name);
+    if (role == nullptr || members == nullptr) continue;
+    for (size_t i = 0; i < members->members.size(); ++i) {
+      const ClusterMember& member = members->members[i];
+      if (!member.host.empty()) visit(*role, static_cast<int>(i), member);
+    }
+  }
+}
+
+// The ranks of one task. Tasks of job::RankedRoles are numbered in order, each with its role's
+// `processes` consecutive ranks. Absent tasks of elastic roles have no ranks, so that there are no
+// gaps.
 struct TaskRanks {
   int rank = 0;  // of local rank 0
   int size = 0;  // processes of all tasks
@@ -22,22 +41,24 @@ struct TaskRanks {
   const ClusterMember* leader = nullptr;  // the task of rank 0; lives in the cluster description
 };
 
-// Nothing for a task that has no rank: of another role, or not in the description.
+// The ranks of a task; nullopt if its role is not ranked or the task is not in the description.
+// O(tasks of the job).
 std::optional<TaskRanks> FindRanks(const job::Job& job, const ClusterDescription& cluster,
                                    const TaskContext& task);
 
-// The member's first port; InvalidArgument if it has none, which says that the framework needs one.
+// The first port of a task. InvalidArgument if the role has no ports, with a sentence that says the
+// framework needs one.
 Result<uint16_t> FirstPort(const job::Job& job, const std::string& role,
                            const ClusterMember& member);
 
-// "worker-0:2 worker-1:2": the tasks of these roles that are there, each with its role's
-// `processes`.
+// "worker-0:2 worker-1:2": the present tasks of these roles, each with its number of processes. The
+// format of MPI and Horovod host lists.
 std::string FormatSlots(const job::Job& job, const ClusterDescription& cluster,
                         const std::vector<std::string>& roles);
 
-// True for addresses of this machine alone.
+// True for a loopback address or "localhost".
 bool IsLoopback(std::string_view host);
-// True if everybody of the job is at one.
+// True if all present tasks have loopback addresses: the whole job runs on one machine.
 bool AllOnLoopback(const ClusterDescription& cluster);
 
 }  // namespace shoal::framework

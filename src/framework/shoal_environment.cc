@@ -51,7 +51,7 @@ Status ShoalEnvironment::AddVariables(const job::Job& job, const ClusterDescript
   return Status::Ok();
 }
 
-// A program of any framework may be a parameter server (`shoal ps-server`).
+// The tasks of a generic job may include parameter servers (`shoal ps-server`).
 Status GenericEnvironment::AddVariables(const job::Job& job, const ClusterDescription& /*cluster*/,
                                         const TaskContext& task, Environment* env) const {
   if (job.checkpoint.every.count() > 0)

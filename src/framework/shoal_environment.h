@@ -1,12 +1,13 @@
-// The dialects of framework shoal (our own trainers) and generic (anybody's program that reads the
-// SHOAL_… variables itself).
+// Environments of framework shoal (the built-in trainers) and of framework generic (any program
+// that reads the SHOAL_… variables itself).
 #pragma once
 
 #include "framework/framework_environment.h"
 
 namespace shoal::framework {
 
-// Adds SHOAL_LEARN, SHOAL_DATA, SHOAL_OUTPUTS and SHOAL_CHECKPOINT, each a JSON text.
+// Adds SHOAL_LEARN, SHOAL_DATA, SHOAL_OUTPUTS and SHOAL_CHECKPOINT as JSON texts, and SHOAL_CPUS if
+// the role has a processor limit.
 class ShoalEnvironment final : public FrameworkEnvironment {
  public:
   job::Framework framework() const override { return job::Framework::kShoal; }
@@ -14,7 +15,7 @@ class ShoalEnvironment final : public FrameworkEnvironment {
                       const TaskContext& task, Environment* env) const override;
 };
 
-// Adds nothing to the common variables.
+// Adds only SHOAL_CHECKPOINT, if the job takes checkpoints.
 class GenericEnvironment final : public FrameworkEnvironment {
  public:
   job::Framework framework() const override { return job::Framework::kGeneric; }

@@ -22,9 +22,9 @@ Status AddPorts(const job::Job& job, const std::string& role, const ClusterMembe
   return Status::Ok();
 }
 
-// What executors of a worker may use. The limit is of the worker's own JVM too, and of what
-// executors need beside their heaps: as Spark itself does with a whole machine, 1 GiB is left for
-// them, of a small limit half, but no executor starts with less than kLeastMiB.
+// The memory for the executors of a worker with memory limit `limit` (MiB). The worker's own JVM
+// and the executors' overhead need the rest: 1 GiB, as Spark itself reserves, or half of a small
+// limit; executors get at least kLeastMiB.
 int64_t ExecutorsMiB(int64_t limit) {
   const int64_t own = std::min(kOwnMiB, limit / 2);
   return std::max<int64_t>({limit - own, std::min(kLeastMiB, limit * 3 / 4), 1});
@@ -33,13 +33,13 @@ int64_t ExecutorsMiB(int64_t limit) {
 void AddMemory(int64_t limit, Environment* env) {
   const int64_t executors = ExecutorsMiB(limit);
   env->try_emplace("SPARK_WORKER_MEMORY", std::to_string(executors) + "m");
-  // Of its heap, which is 1 GiB if nothing is said.
+  // The worker's own heap, 1 GiB by default.
   const int64_t heap = std::max<int64_t>((limit - executors) / 2, 1);
   env->try_emplace("SPARK_DAEMON_MEMORY", std::to_string(heap) + "m");
 }
 
-// Executors of 1 GiB, as they are if nothing is said, would wait for ever for a worker that has
-// less.
+// Limits the executors to what a worker offers. With the default of 1 GiB they would wait forever
+// for a worker that has less.
 void AddExecutors(const job::Role& worker, Environment* env) {
   if (worker.resources.memory_bytes == 0) return;
   const int64_t executors = ExecutorsMiB(worker.resources.memory_bytes / kMiB);
@@ -69,7 +69,7 @@ Status SparkEnvironment::AddVariables(const job::Job& job, const ClusterDescript
     return Status::Ok();
   }
   TRY(AddPorts(job, task.role, self, "SPARK_WORKER", env));
-  // Without these each worker would offer the whole machine.
+  // Without these variables each worker offers the whole machine.
   const job::Resources& resources = job.FindRole(task.role)->resources;
   if (resources.cpu > 0) {
     const int cores = std::max(1, static_cast<int>(std::floor(resources.cpu)));

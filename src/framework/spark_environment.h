@@ -1,5 +1,5 @@
-// The dialect of framework spark: a standalone cluster inside the job, whose master and workers end
-// with the driver.
+// Environment of framework spark: a standalone Spark cluster inside the job. Its master and workers
+// stop when the driver ends.
 //
 // Source: Spark 3.5 sbin/start-{master,worker}.sh, core/…/deploy/{master/Master,worker/Worker}
 // Arguments.scala, SparkSubmitArguments.scala (MASTER).

@@ -7,15 +7,15 @@
 namespace shoal::framework {
 namespace {
 
-// In the order in which they stand in TF_CONFIG.
+// In the order of TF_CONFIG.
 constexpr std::string_view kRoles[] = {"chief", "master", "worker", "ps", "evaluator"};
 
 bool IsTensorflowRole(std::string_view role) {
   return std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles);
 }
 
-// Workers that come and go: then each task knows of the others only whom it talks to, and the list
-// of workers is one by index.
+// True for an elastic worker role, where TF_CONFIG is sparse: each task knows only the tasks that
+// it talks to, and workers are given by index, not as a list.
 bool IsDynamic(const job::Job& job) {
   const job::Role* worker = job.FindRole("worker");
   return worker != nullptr && worker->min_replicas && *worker->min_replicas < worker->replicas;
@@ -39,7 +39,7 @@ Result<json::value> Addresses(const job::Job& job, const ClusterRole& role) {
   return json::value(std::move(list));
 }
 
-// {"3": "host:port"}: only those that are there, or only task `only` (-1: all of them).
+// {"3": "host:port"}: the present tasks, or only task `only` (−1: all).
 Result<json::value> SparseAddresses(const job::Job& job, const ClusterRole& role, int only) {
   json::object object;
   for (size_t i = 0; i < role.members.size(); ++i) {
@@ -51,10 +51,10 @@ Result<json::value> SparseAddresses(const job::Job& job, const ClusterRole& role
   return json::value(std::move(object));
 }
 
-// One role as `task` is to see it; null if not at all.
+// One role as `task` sees it; null if it must not see the role.
 Result<json::value> RoleFor(const job::Job& job, const ClusterRole& role, const TaskContext& task) {
-  // Who connects to every address (a ParameterServerStrategy's coordinator does) would wait for the
-  // evaluator for ever: it runs no server.
+  // The evaluator runs no server: a task that connects to every address, like the coordinator of a
+  // ParameterServerStrategy, would wait for it forever.
   if (role.name == "evaluator" && task.role != "evaluator") return json::value();
   if (!IsDynamic(job)) return Addresses(job, role);
   const bool own = role.name == task.role;
@@ -71,7 +71,7 @@ Result<json::value> RoleFor(const job::Job& job, const ClusterRole& role, const 
 Status TensorflowEnvironment::AddVariables(const job::Job& job, const ClusterDescription& cluster,
                                            const TaskContext& task, Environment* env) const {
   if (!IsTensorflowRole(task.role)) return Status::Ok();
-  // The port is held by its lease while TensorFlow binds it.
+  // The port lease keeps the port bound while TensorFlow binds it too.
   env->try_emplace("TF_GRPC_REUSE_PORT", "1");
   // A job of one task is not distributed.
   if (CountTasks(cluster) == 1) return Status::Ok();

@@ -1,4 +1,4 @@
-// The dialect of framework tensorflow: TF_CONFIG, as TFJob's programs know it.
+// Environment of framework tensorflow: TF_CONFIG, as Kubeflow's TFJob sets it.
 //
 // Source: TFConfigClusterResolver of TensorFlow 2; training-operator v1.9,
 // pkg/controller.v1/tensorflow/tensorflow.go.

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
@@ -60,7 +60,7 @@ Status FlagError(const std::string& flag, const std::string& got, const std::str
                          expected);
 }
 
-// The last value, as argparse takes it; nothing if the flag was not given.
+// The last value, as in argparse; nullopt if the flag is absent.
 std::optional<std::string> LastValue(const Flags& flags, const std::string& name) {
   const auto found = flags.find(name);
   if (found == flags.end() || found->second.empty()) return std::nullopt;
@@ -75,7 +75,7 @@ Result<int> ParseCount(const Flags& flags, const std::string& name, int most, in
   return FlagError(name, *text, "an integer from 0 to " + std::to_string(most));
 }
 
-// "1g", "512m", in any case.
+// "1g" or "512m" in upper or lower case, as bytes.
 Result<int64_t> ParseMemory(const Flags& flags, const std::string& name) {
   const auto text = LastValue(flags, name);
   if (!text) return int64_t{0};
@@ -127,8 +127,8 @@ Status AddRole(const Flags& flags, const std::string& name, int replicas, JobBui
   return Status::Ok();
 }
 
-// dmlc-submit joins the words and has bash run the line, so that words with blanks fall apart and
-// variables are expanded; a program of the current directory needs no "./".
+// dmlc-submit joins the words and runs the line in bash: words with blanks are split, variables are
+// expanded, and a program in the current directory needs no "./".
 std::vector<std::string> ShellCommandFor(std::vector<std::string> words) {
   std::error_code error;
   if (words[0].find('/') == std::string::npos &&
@@ -144,7 +144,7 @@ std::vector<std::string> ShellCommandFor(std::vector<std::string> words) {
   const bool whole = std::none_of(words.begin(), words.end(), [](const std::string& word) {
     return word.empty() || word.find(' ') != std::string::npos;
   });
-  // "A=1 program" would be an assignment.
+  // bash would read "A=1 program" as an assignment.
   const bool program = words[0].find('=') == std::string::npos;
   return plain && whole && program ? words : std::vector<std::string>{"bash", "-c", line};
 }
@@ -169,7 +169,7 @@ Status BuildJob(const Flags& flags, const std::vector<std::string>& command, Job
     TRY(AddRole(flags, "server", servers, builder));
   }
   TRY(AddRole(flags, "worker", workers, builder));
-  // Workers come first there, servers behind them.
+  // dmlc-submit numbers workers first, then servers.
   if (servers > 0) builder->FindRole("worker")->env.try_emplace("DMLC_TASK_ID", "{{shoal.index}}");
   if (servers == 1) {
     builder->FindRole("server")->env.try_emplace("DMLC_TASK_ID", std::to_string(workers));

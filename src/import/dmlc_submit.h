@@ -1,4 +1,4 @@
-// The command line of dmlc-submit as a job: `shoal submit-dmlc` has the same flags.
+// Imports the command line of dmlc-submit; `shoal submit-dmlc` has the same flags.
 #pragma once
 
 #include <map>
@@ -14,14 +14,15 @@ namespace shoal::importer {
 struct DmlcFlag {
   std::string_view name;  // "num-workers"
   std::string_view doc;   // for --help
-  std::string_view lost;  // what is lost with it: completes "--queue: …"; empty if it is kept
+  std::string_view lost;  // why it is ignored, completes "--queue: …"; empty if honoured
 };
 
-// In the order of --help; each takes one value; the last one counts when it is given often.
+// All flags in the order of --help. Each takes one value; the last occurrence counts.
 std::span<const DmlcFlag> DmlcFlags();
 
-// `flags`: name → the values it was given, for those that were given; `command` is the program with
-// its arguments, which runs as scheduler, server and worker alike. InvalidArgument names the flag.
+// Converts a command line to a job. `flags` maps each given flag to its values; `command` is the
+// program with its arguments, which runs as scheduler, server and worker. InvalidArgument names the
+// flag.
 Result<ImportedJob> ImportDmlcSubmit(const std::map<std::string, std::vector<std::string>>& flags,
                                      const std::vector<std::string>& command);
 

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 #include "import/job_documents.h"
 #include "import/kubernetes/pod_environment.h"
 #include "import/slurm/slurm_script.h"
@@ -23,7 +23,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-// A command that --set gave is left as it is.
+// Expands Kubernetes' references in commands, except those that --set has replaced.
 void ExpandCommands(const job::Job& before, ImportedJob* imported) {
   for (job::Role& role : imported->job.roles) {
     const job::Role* same = before.FindRole(role.name);
@@ -32,7 +32,8 @@ void ExpandCommands(const job::Job& before, ImportedJob* imported) {
     env.insert(imported->job.env.begin(), imported->job.env.end());
     std::set<std::string> unresolved;
     role.command = ExpandCommand(role.command, env, imported->job.framework, &unresolved);
-    // No shell stands before an entry point, so that what is known at the start only stays.
+    // An entry point has no shell before it: references whose values are known only when the task
+    // starts stay as they are.
     for (std::string& word : role.args) word = ExpandReferences(word, env, &unresolved);
     std::string list;
     for (const std::string& name : unresolved) {
@@ -53,12 +54,12 @@ void ExpandCommands(const job::Job& before, ImportedJob* imported) {
   imported->references = false;
 }
 
-// What becomes of a file that is of a dialect, when it has been read.
-Result<std::optional<ImportedJob>> CollectResult(const std::string& dialect,
-                                                 const std::string& file, const job::Errors& errors,
+// The result of one import: the job with its losses, or the collected errors.
+Result<std::optional<ImportedJob>> CollectResult(const std::string& format, const std::string& file,
+                                                 const job::Errors& errors,
                                                  Diagnostics* diagnostics, JobBuilder* builder) {
   if (!errors.empty()) return errors.ToStatus();
-  ImportedJob imported{dialect, file, builder->Build(), {}, false};
+  ImportedJob imported{format, file, builder->Build(), {}, false};
   imported.losses = diagnostics->TakeLosses();
   imported.commandless = builder->TakeRolesWithoutCommand();
   return std::optional<ImportedJob>(std::move(imported));
@@ -76,7 +77,7 @@ Result<std::optional<ImportedJob>> ImportText(std::string_view text, const std::
     return CollectResult(kSlurmScript, file, errors, &diagnostics, &builder);
   }
   std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
-  if (!errors.empty()) return std::optional<ImportedJob>();  // ParseJob says it
+  if (!errors.empty()) return std::optional<ImportedJob>();  // ParseJob reports it
   const std::vector<const Node*> flat = ListDocuments(&documents);
   const std::vector<JobDocument> jobs = FindJobDocuments(flat);
   if (jobs.empty()) {
@@ -90,7 +91,7 @@ Result<std::optional<ImportedJob>> ImportText(std::string_view text, const std::
   JobBuilder builder(file, &diagnostics);
   found.importer->Import(*found.document, &builder);
   ReportOtherDocuments(flat, jobs, found, &diagnostics);
-  auto taken = CollectResult(found.dialect, file, errors, &diagnostics, &builder);
+  auto taken = CollectResult(found.format, file, errors, &diagnostics, &builder);
   const bool words =
       found.importer == &MarathonImporter() || found.importer == &MetronomeImporter();
   if (taken.ok()) (*taken)->references = !words;
@@ -104,7 +105,7 @@ std::vector<JobInFile> ListJobs(std::string_view text) {
   std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
   if (!errors.empty()) return listed;
   for (const JobDocument& job : FindJobDocuments(ListDocuments(&documents)))
-    listed.push_back({job.number, job.name, job.dialect});
+    listed.push_back({job.number, job.name, job.format});
   return listed;
 }
 
@@ -113,7 +114,7 @@ Result<ImportedJob> FinishImport(ImportedJob imported, const std::vector<std::st
   Result<job::Job> job =
       job::ParseJob(job::WriteYaml(imported.job), label, overrides, &imported.places);
   if (!job.ok()) {
-    // A container without a command is better told where it stands.
+    // An error about a container without a command is reported at its place in the foreign file.
     for (const ImportLoss& loss : imported.losses) {
       if (loss.sentence.starts_with("the container has no command and no image")) {
         return InvalidArgument(FormatLoss(imported, loss));
@@ -129,7 +130,7 @@ Result<ImportedJob> FinishImport(ImportedJob imported, const std::vector<std::st
   }
   const job::Job before = std::exchange(imported.job, std::move(*job));
   imported.job.file = imported.file;
-  // The others are places of the job file that it was imported as.
+  // All other locations are those of the generated job file.
   std::erase_if(imported.places.at, [](const auto& one) { return one.second.set < 0; });
   if (imported.references) ExpandCommands(before, &imported);
   return imported;
@@ -159,10 +160,10 @@ std::string FormatLoss(const ImportedJob& imported, const ImportLoss& loss) {
 
 std::string WriteImported(const ImportedJob& imported) {
   job::Comments comments;
-  if (!imported.dialect.empty()) {
+  if (!imported.format.empty()) {
     size_t kept_less = 0;
     for (const ImportLoss& loss : imported.losses) kept_less += loss.minor ? 0 : 1;
-    comments[""].push_back("From " + imported.file + ", " + WithArticle(imported.dialect) + ". " +
+    comments[""].push_back("From " + imported.file + ", " + WithArticle(imported.format) + ". " +
                            (kept_less == 0 ? "Nothing that programs would notice is lost."
                                            : "What is not the same is said at its place."));
   }

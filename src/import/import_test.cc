@@ -35,7 +35,7 @@ void ExpectFile(const fs::path& path, const std::string& text) {
   }
   const auto there = ReadFile(path, size_t{1} << 20);
   ASSERT_TRUE(there.ok()) << there.status().message() << "\nexpected:\n" << text;
-  EXPECT_EQ(*there, text) << path << " differs; SHOAL_REGENERATE=1 dialect_test writes it anew";
+  EXPECT_EQ(*there, text) << path << " differs; SHOAL_REGENERATE=1 import_test writes it anew";
 }
 
 std::string Name(const fs::path& path) {
@@ -172,7 +172,7 @@ TEST(TfJob, DynamicWorkersMayFailAndRecordsHaveTheirTime) {
   EXPECT_EQ(gone.limits.keep_records, std::chrono::seconds(1));
 }
 
-TEST(Kubernetes, WhatPodsAskOfTheClusterIsKeptForIt) {
+TEST(Kubernetes, ClusterSettingsOfPodsAreKept) {
   const auto pod = [](const std::string& role, const std::string& spec) {
     return "    " + role + ": {template: {spec: {" + spec +
            ", containers: [{name: tensorflow, command: [a], volumeMounts: "
@@ -212,7 +212,7 @@ TEST(Kubernetes, WhatPodsAskOfTheClusterIsKeptForIt) {
   EXPECT_EQ(rest, job::PodSettings());
 }
 
-TEST(TfJob, WhatRunsOnAfterTheEndIsToldUnlessItWasStopped) {
+TEST(TfJob, TasksThatRunOnAfterTheEndAreReported) {
   const std::string roles =
       "  tfReplicaSpecs:\n" + Replica("Chief", 1, "Never") + Replica("Worker", 2, "Never");
   const std::string head = kTfJob;
@@ -354,7 +354,7 @@ TEST(Kubernetes, LabelsAndAnnotationsGoToThePods) {
   EXPECT_EQ(settings.annotations, (Map{{"a", "1"}, {"b", "2"}}));
 }
 
-TEST(Kubernetes, WhatOneRoleAsksIsItsOwn) {
+TEST(Kubernetes, SettingsOfOneRoleStayWithIt) {
   const auto pod = [](const std::string& spec, const std::string& container) {
     return "{template: {spec: {" + spec + "containers: [{name: tensorflow, command: [a]" +
            container + "}]}}}";
@@ -387,7 +387,7 @@ TEST(Kubernetes, WhatOneRoleAsksIsItsOwn) {
   }
 }
 
-TEST(Kubernetes, SharedMemoryIsWhatTheFileSays) {
+TEST(Kubernetes, SharedMemoryComesFromTheFile) {
   const auto job = [](const std::string& empty) {
     return Import(
         "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\nspec: "
@@ -410,7 +410,7 @@ TEST(Kubernetes, LabelsThatAClusterSetsOnJobsAreLeftOut) {
   EXPECT_NE(Told(text).find("Kubernetes itself sets"), std::string::npos);
 }
 
-TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
+TEST(TfJob, OverridesChangeTheImportedJob) {
   const std::string text =
       std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");
   EXPECT_EQ(Import(text, {"roles.worker.replicas=7"}).roles[0].replicas, 7);
@@ -783,7 +783,7 @@ TEST(Marathon, NumbersOfPortsAreToldWhereProgramsNeedThem) {
             std::string::npos);
 }
 
-TEST(Marathon, WhatKeepsAProgramInTheBackgroundAliveIsKept) {
+TEST(Marathon, CommandsThatKeepABackgroundProgramAliveStay) {
   EXPECT_EQ(Line(R"("cmd": "train; tail -f /dev/null")"), "train");
   EXPECT_EQ(Line(R"("cmd": "train > log 2>&1 && sleep infinity")"), "train > log 2>&1 ");
   for (const char* line : {"daemon & tail -f /dev/null", "daemon & echo up; tail -f /dev/null",

@@ -18,7 +18,7 @@ constexpr std::string_view kKindNames[] = {"TFJob",   "PyTorchJob", "MPIJob", "X
                                            "JAXJob",  "PaddleJob",  "MXJob",  "Job",
                                            "CronJob", "JobSet"};
 
-// All dialects with files. A new one is one file and one line here.
+// The importers. A new format is one file and one line here.
 const std::vector<const Importer*>& Importers() {
   static const std::vector<const Importer*> importers = {&BatchJobImporter(), &KubeflowImporter(),
                                                          &VolcanoImporter(),  &JobSetImporter(),
@@ -47,8 +47,8 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// True if one slip of the hand makes one of the other: a letter too many, missing, wrong, or two
-// exchanged. What differs by more may be the name of another kind.
+// True if `one` becomes `other` by one typo: a letter too many, missing, wrong, or two exchanged.
+// Names that differ more may be different kinds and are not suggested.
 bool IsOneTypo(const std::string& one, const std::string& other) {
   if (one.size() > other.size()) return IsOneTypo(other, one);
   const auto at = std::ranges::mismatch(one, other);
@@ -71,16 +71,16 @@ std::string DidYouMeanKind(const std::string& kind) {
 // "2 'train' (a TFJob, line 7)".
 std::string Describe(const JobDocument& job) {
   return std::to_string(job.number) + (job.name.empty() ? "" : " " + job::PrintableText(job.name)) +
-         " (" + WithArticle(job.dialect) + ", line " + std::to_string(job.document->place.line) +
+         " (" + WithArticle(job.format) + ", line " + std::to_string(job.document->place.line) +
          ")";
 }
 
 }  // namespace
 
-std::string WithArticle(const std::string& dialect) {
+std::string WithArticle(const std::string& format) {
   const bool vowel =
-      dialect.starts_with("MX") || dialect.starts_with("MPI") || dialect.starts_with("X");
-  return (vowel ? "an " : "a ") + dialect;
+      format.starts_with("MX") || format.starts_with("MPI") || format.starts_with("X");
+  return (vowel ? "an " : "a ") + format;
 }
 
 std::vector<const Node*> ListDocuments(std::vector<Node>* documents) {
@@ -114,9 +114,9 @@ std::vector<JobDocument> FindJobDocuments(const std::vector<const Node*>& docume
   for (const Node* document : documents) {
     ++number;
     for (const Importer* importer : Importers()) {
-      std::string dialect = importer->DetectKind(*document);
-      if (dialect.empty()) continue;
-      jobs.push_back({importer, document, std::move(dialect), NameOf(*document), number});
+      std::string format = importer->DetectKind(*document);
+      if (format.empty()) continue;
+      jobs.push_back({importer, document, std::move(format), NameOf(*document), number});
       break;
     }
   }

@@ -1,5 +1,7 @@
-// Which of a file's documents are jobs of other systems, which of these is meant, and what the
-// others are: the surroundings of the job.
+// Finds the documents of a file that are jobs, selects one, and reports the others
+// (PersistentVolumeClaim, Service, ConfigMap …), which are the job's surroundings.
+//
+// Used by import.cc. The documents outlive all results.
 #pragma once
 
 #include <string>
@@ -13,29 +15,30 @@ namespace shoal::importer {
 struct JobDocument {
   const Importer* importer = nullptr;
   const job::Node* document = nullptr;
-  std::string dialect;
-  std::string name;  // its metadata's, or its id; may be empty
+  std::string format;
+  std::string name;  // metadata.name or the app's id; may be empty
   int number = 0;    // of the document, from 1
 };
 
 // "a TFJob", "an MPIJob".
-std::string WithArticle(const std::string& dialect);
+std::string WithArticle(const std::string& format);
 
-// The documents without those that are empty; the items of Kubernetes' lists are documents too, and
-// several documents that are apps of Marathon are one, a list of them.
+// The documents of a file, with lists expanded: items of a Kubernetes List become documents,
+// several Marathon apps become one list document; empty documents are dropped. Modifies
+// `documents`, which must outlive the result.
 std::vector<const job::Node*> ListDocuments(std::vector<job::Node>* documents);
 std::vector<JobDocument> FindJobDocuments(const std::vector<const job::Node*>& documents);
 
-// The job of that name or whose document has that number; the only one if `which` is empty. Without
-// one an error, and a JobDocument without importer.
+// Selects a job by name or document number; `which` may be empty if there is only one. On a failure
+// adds an error and returns a JobDocument without importer.
 JobDocument ChooseJobDocument(const std::vector<JobDocument>& jobs, const std::string& which,
                               job::Errors* errors);
 
-// True if the file can only be meant for Kubernetes.
+// True if all documents are Kubernetes objects.
 bool IsKubernetesOnly(const std::vector<const job::Node*>& documents);
-// An error for such a file without a job that is known here.
+// Adds an error for a Kubernetes file in which no importer recognises a job.
 void ReportNoKnownJob(const std::vector<const job::Node*>& documents, job::Errors* errors);
-// Of the documents beside the job.
+// Reports the documents that are not the selected job as losses.
 void ReportOtherDocuments(const std::vector<const job::Node*>& documents,
                           const std::vector<JobDocument>& jobs, const JobDocument& job,
                           Diagnostics* diagnostics);

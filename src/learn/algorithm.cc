@@ -23,7 +23,7 @@ extern char** environ;
 namespace shoal::learn {
 namespace {
 
-// Whom the signal handler tells; a handler can reach nothing else. Set before it is installed.
+// The task that the signal handler stops; set before the handler is installed.
 Task* told = nullptr;
 
 void OnSignal(int signal) {
@@ -67,17 +67,17 @@ Result<const Algorithm*> AlgorithmOf(const std::map<std::string, job::LearnValue
                                      named->second.text, known));
 }
 
-// A signal came before the training began, or before it was done.
+// True if a signal ended the task before its training was done.
 bool EndsEarly(const Status& status, const Task& task) {
   const bool before = status.code() == Code::kCancelled && task.stop.load();
   return before || (status.ok() && task.cut_short);
 }
 
-// As if there were no handler.
+// Ends the process by the signal, as without a handler.
 int EndBySignal(int signal) {
   std::signal(signal, SIG_DFL);
   std::raise(signal);
-  return 128 + signal;  // the first process of a namespace does not die of it
+  return 128 + signal;  // the first process of a PID namespace survives the signal
 }
 
 Status RunRole(std::string_view role, Task& task) {
@@ -92,7 +92,7 @@ int PrintError(const std::string& command, const Status& status) {
   return status.code() == Code::kInvalidArgument ? 2 : 1;
 }
 
-// The edge at which a want of memory becomes a sentence; training threads have one of their own.
+// Converts std::bad_alloc into an error; training threads do so themselves.
 Status WithinMemory(const std::function<Status()>& body) {
   try {
     return body();
@@ -110,7 +110,7 @@ int RunTaskBody(const std::string& command, const std::string& role,
   const Status status = WithinMemory([&] { return body(**task); });
   if (EndsEarly(status, **task)) {
     if (!status.ok()) LogWarning("{}", status.message());
-    // As the job that is being stopped asked for.
+    // The job is being stopped: this is the expected end.
     if ((*task)->IsJobEnding()) return 0;
     return EndBySignal((*task)->stop_signal.load());
   }

@@ -1,9 +1,10 @@
-// The built-in trainers: a registry from name to what an algorithm must bring. A new algorithm is a
-// folder below src/learn and one line in algorithm.cc.
+// The registry of built-in trainers. A new algorithm is a folder below src/learn and one line in
+// algorithm.cc.
 //
-// src/controller calls ValidateLearn before a job is stored and src/cli makes flags from `params`;
-// `shoal learn server|worker` (src/cli/internal/learn.cc) calls RunServer and RunWorker inside the
-// tasks.
+// The controller and the command call ValidateLearn before a job is stored; src/cli makes flags
+// from `params`; `shoal learn server
+// worker` (src/cli/internal/learn.cc) calls RunTask inside the tasks. The registry is constant and
+// thread-safe; RunTask and RunServerTask are called once a process.
 #pragma once
 
 #include <span>
@@ -19,43 +20,44 @@ namespace shoal::learn {
 
 class Task;
 
-// Whether the machine of the command sees the files that the tasks will read. On a Kubernetes
-// cluster they lie in volumes: then the workers are the first who can say what is wrong with them.
+// Whether the calling machine sees the files that the tasks will read. With Kubernetes they are in
+// volumes: then only the workers can check them.
 enum class DataLocation { kLocal, kRemote };
 
+// One algorithm: its parameters, its validation and the bodies of its roles.
 struct Algorithm {
   std::string_view name;          // "word2vec"
   std::string_view doc;           // one sentence
-  std::span<const Param> params;  // constant, lives for ever
-  // What the table cannot say: combinations of parameters, data formats, roles. Reads the output
-  // directory and, where it is kLocal, whether the data can be read; writes nothing.
+  std::span<const Param> params;  // static storage
+  // Checks beyond the parameter table: combinations of parameters, data formats, roles, the output
+  // directory, and with kLocal also whether the data is readable. Writes nothing.
   Status (*validate)(const job::Job& job, DataLocation data) = nullptr;
-  // Bodies of the two roles; they return when the task has done its part or must stop.
+  // Bodies of the two roles. They return when the task is done or must stop.
   Status (*run_server)(Task& task) = nullptr;
   Status (*run_worker)(Task& task) = nullptr;
-  // Formats of its data, as a job file says them, separated by spaces; the first is the default.
+  // Accepted data formats, as in a job file, separated by spaces; the first is the default.
   std::string_view formats = "text";
-  bool held_out = false;  // measures a data entry named test
+  bool held_out = false;  // evaluates a data entry named "test"
 };
 
-// All of them; constant, lives for ever.
+// All algorithms; static storage.
 std::span<const Algorithm> Algorithms();
 // Null if there is none of that name.
 const Algorithm* FindAlgorithm(std::string_view name);
 
-// The whole check of a job of framework shoal: `learn.algorithm` is there and known, its parameters
-// are in range, its data files, if they are here, exist and can be read, the output directory may
-// be written (empty, absent, or an older model). OK for jobs of other frameworks. InvalidArgument,
-// NotFound, PermissionDenied or FailedPrecondition, one sentence.
+// Validates a job of framework shoal: `learn.algorithm` exists, its parameters are in range, its
+// data files (with kLocal) are readable, and the output directory is writable (empty, absent, or an
+// older model). OK for jobs of other frameworks. InvalidArgument, NotFound, PermissionDenied or
+// FailedPrecondition with one sentence.
 Status ValidateLearn(const job::Job& job, DataLocation data = DataLocation::kLocal);
 
 // The body of `shoal learn ROLE`: reads the SHOAL_* environment, runs the role, reports the
-// outcome. Returns the process's exit code (0, 1 or 2) after printing one sentence on standard
-// error if it is not 0. Installs a SIGTERM handler: drain.
+// outcome. Returns the exit code 0, 1 or 2, after printing one sentence on standard error unless it
+// is 0. Installs a SIGTERM handler that drains.
 int RunTask(std::string_view role);
 
-// The body of `shoal ps-server`: a parameter server for whatever the job's workers run. Exit codes
-// and signals as RunTask.
+// The body of `shoal ps-server`: a parameter server for arbitrary workers. Exit codes and signals
+// as RunTask.
 int RunServerTask();
 
 }  // namespace shoal::learn

@@ -1,4 +1,4 @@
-// What is checked before a worker trains, or a suspended job goes on.
+// Checks before a worker trains, or before a suspended job continues.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace shoal::learn {
 
-// Before worker `index` trains: whether the model can be saved to `output`
-// (model::CheckModelOutput). One that goes on from a saved position is never refused: what it has
-// trained would be lost for a file that somebody has put there since. The model is then saved
-// beside that file, or elsewhere.
+// Checks before worker `index` trains that the model can be saved to `output`
+// (model::CheckModelOutput). A worker that continues from a saved position is never refused because
+// of a file that appeared since, as its training would be lost: the model is then saved beside that
+// file, or elsewhere.
 Status CheckOutput(ps::Client& client, int index, const std::filesystem::path& output);
 
-// Of a job that is to go on, which was valid when it began: whether its data files, if they are
-// here, can be read. OK for jobs of other frameworks.
+// Checks a job that continues, and was valid at its start: with kLocal its data files must be
+// readable. OK for jobs of other frameworks.
 Status CheckDataFiles(const job::Job& job, DataLocation data);
 
 }  // namespace shoal::learn

@@ -1,5 +1,4 @@
-// Compiled once for every instruction set that Highway knows; the best one is chosen when the
-// program runs.
+// Compiled once for each of Highway's instruction sets; the best one is chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/dot_products.cc"
 #include <hwy/foreach_target.h>

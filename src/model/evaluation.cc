@@ -69,8 +69,8 @@ struct Pair {
   double score = 0;
 };
 
-// nullopt for a line that has two words but no number: a heading. The score is the first number
-// behind the words (SimLex-999 has a part of speech between).
+// nullopt for a heading: two words without a number. The score is the first number after the words
+// (SimLex-999 has a part of speech between).
 Result<std::optional<Pair>> ParsePair(std::string_view line) {
   const char* separators = line.find('\t') != std::string_view::npos  ? "\t"
                            : line.find(';') != std::string_view::npos ? ";"

@@ -162,7 +162,7 @@ TEST(VectorIndex, SuggestsTheNearestSpelling) {
             "'qqqqq' is not in the vocabulary of 4 words");
 }
 
-TEST(VectorIndex, SetsWhatIsNotFiniteToZeroAndCountsIt) {
+TEST(VectorIndex, SetsNonFiniteValuesToZero) {
   const VectorIndex index(Vectors{{"a", "b", "c"}, 2, {NAN, 2, 0, 0, 3, INFINITY}});
   EXPECT_EQ(index.nonfinite_rows(), 2u);
   EXPECT_EQ(index.unit(0)[1], 1);

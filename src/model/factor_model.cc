@@ -30,7 +30,7 @@ bool IsZero(const float* row, uint32_t factors) {
   return std::all_of(row, row + factors, [](float value) { return value == 0; });
 }
 
-// libFM's own format (Rendle, libFM 1.4.2 manual): zeros too.
+// The format of libFM (Rendle, libFM 1.4.2 manual), zeros included.
 std::string TextOf(const FactorModel& model) {
   std::string text =
       fmt::format("#global bias W0\n{}\n#unary interactions Wj\n", model.linear.bias);
@@ -44,8 +44,8 @@ std::string TextOf(const FactorModel& model) {
   return text;
 }
 
-// xLearn's own format (xlearn 0.40, Model::serialize_to_txt); features that have no vectors are
-// left out, as nothing is said of them.
+// The format of xLearn (xlearn 0.40, Model::serialize_to_txt); features without vectors are left
+// out.
 std::string FieldTextOf(const FactorModel& model) {
   std::string text = fmt::format("bias: {}\n", model.linear.bias);
   for (size_t i = 0; i < model.linear.weights.size(); ++i)
@@ -94,7 +94,7 @@ std::string EncodeFactors(const FactorModel& model) {
 
 namespace {
 
-// What stands before the features.
+// The header before the features.
 struct Header {
   uint32_t version = 0;
   uint32_t factors = 0;
@@ -126,11 +126,11 @@ Result<Header> DecodeHeader(ByteReader& reader, uint64_t end) {
   if (header.fields < 1 || header.fields > kMaxFields ||
       header.row() > kMaxFieldFactors * sizeof(float))
     return Malformed("has a wrong number of fields");
-  if (header.flags > kFolds) return Malformed("has flags that nobody knows");
+  if (header.flags > kFolds) return Malformed("has unknown flags");
   return header;
 }
 
-// The rows of `bytes`, each at its feature.
+// Decodes the rows of `bytes` to their features.
 Status DecodeRows(std::string_view bytes, const Header& header, ZeroedFloats* v, uint64_t end) {
   const char* const features = bytes.data() + header.size();
   const char* const rows = features + sizeof(uint32_t) * header.count;

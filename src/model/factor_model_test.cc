@@ -83,14 +83,14 @@ TEST(Factors, AModelIsSavedWholeAndReadBack) {
             "shoal-factorization-machine");
   const std::string text = ReadFile(dir.path() / "m" / "libfm.txt", 1 << 20).value();
   EXPECT_TRUE(text.starts_with("#global bias W0\n0.5\n#unary interactions Wj\n")) << text;
-  // A linear model takes its place, and leaves no factors behind.
+  // A linear model replaces it and leaves no factors.
   FactorModel linear;
   linear.linear = model.linear;
   ASSERT_TRUE(SaveFactorModel(dir.path() / "m", linear, {}, false).ok());
   EXPECT_EQ(ReadFactorModel(dir.path() / "m")->factors, 0u);
 }
 
-// As a save that replaces file by file leaves them when it is killed.
+// The state after a save that replaces files one by one was killed.
 TEST(Factors, FilesOfTwoModelsAreRefused) {
   const TempDir dir = std::move(*TempDir::Create());
   const auto path = [&](const char* model, const char* file) { return dir.path() / model / file; };

@@ -1,6 +1,6 @@
-// A trained linear model: one weight a feature, and how an example's features and values become
-// those that the weights are for. The linear trainers save it, `shoal predict` reads it.
-// Format: docs/formats/linear-model.md.
+// A trained linear model: one weight for each feature, and how features and values of an example
+// are mapped to those of the weights. The trainers on sparse examples save it, `shoal predict`
+// reads it. Format: docs/formats/linear-model.md.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 namespace shoal::model {
 
 inline constexpr uint64_t kMaxLinearWeights = 1ull << 32;
-// So many weights are believed of a file whose entries may be few.
+// The largest range of features that is accepted from a file with few entries.
 inline constexpr uint64_t kMaxUnbackedWeights = 1ull << 28;
 
-// Memory that begins as zeros and costs nothing where nobody writes: of features that are hashed,
-// most do not exist. For vectors that are made with their size and do not grow again.
+// An allocator of zeroed memory whose untouched pages cost nothing: most hashed features do not
+// exist. For vectors that are created with their final size.
 template <typename T>
 struct ZeroedAllocator {
   using value_type = T;
@@ -43,31 +43,32 @@ struct ZeroedAllocator {
 using ZeroedFloats = std::vector<float, ZeroedAllocator<float>>;
 
 struct LinearModel {
-  ZeroedFloats weights;  // of feature 0, 1, …; features beyond have weight 0
+  ZeroedFloats weights;  // by feature; features beyond the end have weight 0
   float bias = 0;
   uint32_t hash_bits = 0;  // 0: features keep their numbers
   bool normalize = false;  // examples are divided by their Euclidean length
 };
 
-// FailedPrecondition where a weight is NaN or infinite, as after a training that diverged: no
-// reader takes such a model.
+// FailedPrecondition if a weight is NaN or infinite, which no reader accepts: the training
+// diverged.
 Status CheckFinite(const LinearModel& model);
 
-// Writes weights.bin, model.json with `metadata`, and with `text` weights.txt, as SaveModel does.
-// The digest is that of weights.bin: equal for equal models. Errors also as CheckFinite.
+// Saves a model as SaveModel does: weights.bin, model.json with `metadata`, and with `text`
+// weights.txt. The digest is that of weights.bin, equal for equal models. Errors as SaveModel and
+// CheckFinite.
 Result<SavedModel> SaveLinearModel(const std::filesystem::path& directory, const LinearModel& model,
                                    const json::object& metadata, bool text);
 
-// weights.bin of a model directory, or that file. NotFound; DataLoss for anything else than a whole
-// model. Memory is taken for the file and for the pages of the weights that it holds; a file that
-// names features for whose range there is no address space is DataLoss too.
+// Reads the weights.bin of a model directory, or that file. NotFound; DataLoss for anything that is
+// not a complete model, or names features beyond the available address space. Takes memory for the
+// file and for the pages of weights with entries.
 Result<LinearModel> ReadLinearModel(const std::filesystem::path& path);
 
 // The bytes of weights.bin.
 std::string EncodeLinearModel(const LinearModel& model);
-// InvalidArgument says what is wrong. More than `believed` features must have entries to go with
-// them: bytes from strangers could otherwise make a vector of 16 GiB from nothing.
+// Decodes weights.bin. InvalidArgument says what is wrong. A range of more than `max_unbacked`
+// features must be backed by entries: otherwise a few bytes could claim a vector of 16 GiB.
 Result<LinearModel> DecodeLinearModel(std::string_view bytes,
-                                      uint64_t believed = kMaxUnbackedWeights);
+                                      uint64_t max_unbacked = kMaxUnbackedWeights);
 
 }  // namespace shoal::model

@@ -82,7 +82,7 @@ TEST(LinearModel, ADivergedOneIsRefusedAndTheOldOneStays) {
   EXPECT_EQ(ReadLinearModel(path)->weights, model.weights);
 }
 
-// As `--hash-bits 29` makes them: hardly any of the features that there could be.
+// As with `--hash-bits 29`: few of the possible features exist.
 TEST(LinearModel, FewWeightsOfManyFeaturesAreReadAgain) {
   LinearModel model;
   model.weights = ZeroedFloats(kMaxUnbackedWeights + 12345);

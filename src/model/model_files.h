@@ -1,5 +1,6 @@
-// How a model directory of any kind comes to be: its files are written and synced aside, then put
-// in place all at once. save.cc (vectors) and linear.cc say what the files hold.
+// Writes a model directory of any kind: its files are written and synced in a staging directory,
+// then put in place together. save_model.cc (vectors), linear_model.cc and factor_model.cc define
+// the contents.
 #pragma once
 
 #include <filesystem>
@@ -19,17 +20,20 @@ inline constexpr std::string_view kLinearFormat = "shoal-linear-model";
 inline constexpr std::string_view kFactorFormat = "shoal-factorization-machine";
 inline constexpr std::string_view kFieldFactorFormat = "shoal-field-aware-factorization-machine";
 
-// The files of one model that is being made ready. Not thread-safe.
+// The files of one model in its staging directory. Not thread-safe. Call Add for each file, then
+// AddMetadata.
 class ModelFiles {
  public:
-  // They will replace those of the same names in `old`, whose attributes they keep.
+  // The files will replace those of the same names in `old`, whose attributes they get.
   ModelFiles(std::filesystem::path directory, std::filesystem::path old)
       : directory_(std::move(directory)), old_(std::move(old)) {}
 
-  // Creates the file, has `write` fill it and say its SHA-256, syncs it. Gives the digest.
+  // Creates the file, calls `write`, which returns the SHA-256 of what it wrote, and syncs the
+  // file. Returns the digest.
   Result<std::string> Add(std::string_view name,
                           const std::function<Result<std::string>(int fd)>& write);
-  // model.json: format, versions and time, then `metadata`, then the files added so far. Last.
+  // Writes model.json: format, versions and time, then `metadata`, then the files added so far.
+  // Call last.
   Status AddMetadata(std::string_view format, const json::object& metadata);
 
  private:
@@ -38,15 +42,15 @@ class ModelFiles {
   json::object files_;
 };
 
-// Writes one of each kind and gives the digest of what counts.
+// Writes all files of a model and returns the digest that identifies it.
 using WriteModel = std::function<Result<std::string>(ModelFiles&)>;
 
-// As SaveModel (save.h) says.
+// Saves a model of any kind; the procedure is described at SaveModel (save_model.h).
 Result<SavedModel> SaveModelFiles(const std::filesystem::path& directory, const WriteModel& write);
 
-// OK if model.json of the directory names the file with these bytes, or does not name it. DataLoss:
-// a save that replaced file by file was killed between two of them, or somebody has copied files of
-// two models together.
+// OK if model.json of the directory lists the file with the digest of these bytes, or does not list
+// it. DataLoss otherwise: a save that replaced files one by one was killed, or files of two models
+// were mixed.
 Status CheckModelFile(const std::filesystem::path& directory, std::string_view name,
                       std::string_view bytes);
 

@@ -1,5 +1,5 @@
-// Reading vectors, in either format and from anybody: through one buffer, with every number
-// checked before memory is taken for it.
+// Reads vectors of either format from untrusted files: through one buffer, with every number
+// checked before memory is allocated for it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ constexpr size_t kBlock = 1024 * 1024;
 constexpr size_t kMaxHeader = 64;
 constexpr size_t kMaxNumber = 64;  // characters of one value in text
 
-// Bytes of a file or of memory, through a window that grows only as far as one row needs.
+// The bytes of a file or of memory, through a window that grows to what one row needs.
 class Input {
  public:
   Input(UniqueFd fd, uint64_t size, std::string name)
@@ -34,7 +34,7 @@ class Input {
   std::string_view rest() const { return std::string_view(window_).substr(at_); }
   void Skip(size_t bytes) { at_ += bytes; }
 
-  // Makes rest() hold at least `bytes`, or all that there is.
+  // Ensures that rest() holds at least `bytes`, or all remaining bytes.
   Status Want(size_t bytes) {
     while (window_.size() - at_ < bytes && !ended_) {
       window_.erase(0, std::exchange(at_, 0));
@@ -50,8 +50,8 @@ class Input {
     }
     return Status::Ok();
   }
-  // The next line of at most `limit` bytes, without its newline, good until the next call. At the
-  // end of the bytes: what is left. OutOfRange if it is longer.
+  // The next line of at most `limit` bytes, without its newline, valid until the next call. At the
+  // end of the input: the rest. OutOfRange if the line is longer.
   Result<std::string_view> Line(size_t limit) {
     size_t looked = 0;
     for (;;) {
@@ -98,7 +98,7 @@ bool Parse(std::string_view text, T* value) {
   if (text.starts_with('+')) text.remove_prefix(1);
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, *value);
-  // A decimal that no float can hold (1e-50, 1e50) is read by others as 0 or infinity.
+  // As other readers do, decimals outside of float's range (1e-50, 1e50) become 0 or infinity.
   if constexpr (std::is_same_v<T, float>) {
     double wide = 0;
     if (result.ec == std::errc::result_out_of_range &&
@@ -171,7 +171,7 @@ class Reader {
 
   // True if the first row is a word and `dim` numbers.
   Result<bool> LooksLikeText() {
-    // As much as a row of text usually takes; a longer one is found in the second step.
+    // The usual size of a row of text; longer rows are found in the second step.
     for (size_t bytes = 64 + 16 * shape_.dim;; bytes = LongestLine() + 1) {
       TRY(input_.Want(bytes));
       std::string_view row = input_.rest();
@@ -221,7 +221,7 @@ class Reader {
     return Status::Ok();
   }
 
-  // "word" SPACE float32 × dim, after which word2vec.c writes a newline and others do not.
+  // "word" SPACE float32 × dim; word2vec.c writes a newline after it, other programs do not.
   Status BinaryRow(uint64_t row) {
     const size_t bytes = shape_.dim * sizeof(float);
     TRY(input_.Want(1 + kMaxWordBytes + 1 + bytes));
@@ -257,7 +257,7 @@ Result<Vectors> ParseVectors(std::string_view bytes, std::string_view name,
 }
 
 Result<std::filesystem::path> FindVectors(const std::filesystem::path& path) {
-  std::error_code ignored;  // what does not exist is said below
+  std::error_code ignored;  // a missing file is reported below
   if (!std::filesystem::exists(path, ignored)) {
     return NotFound("there is no model or vectors file " + path.string() +
                     "; expected the --output of `shoal train word2vec`, or a file of vectors");

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMetadata = "model.json";
-// Of models of every kind. model.json last: it names the digests of the others.
+// The files of models of all kinds. model.json is last: it lists the digests of the others.
 constexpr std::array<std::string_view, 9> kFiles = {"vectors.bin", "vectors.txt", "vocab.txt",
                                                     "weights.bin", "weights.txt", "factors.bin",
                                                     "libfm.txt",   "xlearn.txt",  "model.json"};
@@ -38,7 +38,7 @@ bool IsOurs(const fs::path& name) {
   return std::find(kFiles.begin(), kFiles.end(), name.string()) != kFiles.end();
 }
 
-// Without a trailing slash, symbolic links followed.
+// Removes a trailing slash and follows symbolic links.
 Result<fs::path> RealPath(const fs::path& directory) {
   if (directory.empty()) return InvalidArgument("no output directory was named");
   const auto named = FollowLinks(directory.has_filename() ? directory : directory.parent_path());
@@ -50,14 +50,14 @@ Result<fs::path> RealPath(const fs::path& directory) {
   return real;
 }
 
-// What is nobody's: of a save that was killed, or a removed file that NFS keeps for a reader.
+// Names that may be ignored: of a killed save, or of a removed file that NFS keeps for a reader.
 bool IsLeftover(const fs::path& name) {
   return name.string().starts_with(".saving-") || name.string().starts_with(".nfs");
 }
 
-enum class Others { kRefused, kLeftAlone };  // files that are none of a model's
+enum class Others { kRefused, kLeftAlone };  // how to treat files that are not part of a model
 
-// The name of a file there that stands in the way of a model; empty if there is none. A link or a
+// The first file in the directory that prevents saving a model; empty if there is none. A link or a
 // directory does, whatever its name: only regular files are replaced.
 std::string ForeignFile(const fs::path& directory, Others others) {
   std::error_code error;
@@ -71,8 +71,8 @@ std::string ForeignFile(const fs::path& directory, Others others) {
   return "";
 }
 
-// Whether a process that can be seen, such as the person's shell, has it as its working directory:
-// replaced by another, it would be a deleted one for that process.
+// True if the directory is the working directory of a visible process, such as the user's shell:
+// after an exchange, that process would be in a deleted directory.
 bool IsWorkingDirectory(const fs::path& directory) {
   struct stat ours {};
   if (::stat(directory.c_str(), &ours) != 0) return false;
@@ -86,12 +86,13 @@ bool IsWorkingDirectory(const fs::path& directory) {
   return false;
 }
 
-// --- the directory in which a model is made ready ---
+// --- the staging directory ---
 
-// Holds a lock for as long as it lives, so that others see that it is no leftover; removes itself.
+// A staging directory. Holds a lock while it exists, so that other processes do not take it for a
+// leftover; removes itself when destroyed.
 class Staging {
  public:
-  // With the attributes of the directory `like`, if that exists.
+  // Creates it with the attributes of the directory `like`, if that exists.
   static Result<Staging> Create(const fs::path& parent, const std::string& prefix,
                                 const fs::path& like) {
     fs::path path = parent / (prefix + RandomHex(6));
@@ -100,7 +101,8 @@ class Staging {
       return ErrnoStatus(errno, "cannot make " + path.string());
     Staging staging(path);
     TRY_ASSIGN(staging.lock_, OpenFile(path, O_RDONLY | O_DIRECTORY));
-    (void)::flock(staging.lock_.get(), LOCK_EX | LOCK_NB);  // nobody else knows the name yet
+    (void)::flock(staging.lock_.get(),
+                  LOCK_EX | LOCK_NB);  // the name is not known to other processes yet
     if (exists) {
       TRY_ASSIGN(const UniqueFd old, OpenFile(like, O_RDONLY | O_DIRECTORY));
       TRY(CopyAttributes(old.get(), staging.lock_.get()).With(path.string()));
@@ -116,16 +118,16 @@ class Staging {
   const fs::path& path() const { return path_; }
   void Release() { path_.clear(); }
 
-  // What saves that were killed left behind.
+  // Removes what killed saves have left.
   static void RemoveLeftovers(const fs::path& parent, const std::string& prefix) {
-    std::error_code ignored;  // tidying up only
+    std::error_code ignored;  // cleanup only
     for (const auto& entry : fs::directory_iterator(parent, ignored)) {
       if (!entry.path().filename().string().starts_with(prefix)) continue;
       auto lock = OpenFile(entry.path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
       if (lock.ok() && ::flock(lock->get(), LOCK_EX | LOCK_NB) == 0) Remove(entry.path());
     }
   }
-  // Only what a model consists of: anything else there is somebody's, and then stays.
+  // Removes only files of models; if there are others, the directory stays.
   static void Remove(const fs::path& path) {
     std::error_code ignored;
     for (const std::string_view name : kFiles) fs::remove(path / name, ignored);
@@ -154,7 +156,7 @@ Result<std::string> WriteVocabulary(int fd, const ModelContent& content) {
   return digest.Finish();
 }
 
-// Gives the digest of vectors.bin.
+// Returns the digest of vectors.bin.
 Result<std::string> WriteVectorModel(ModelFiles& files, const ModelContent& content) {
   TRY_ASSIGN(std::string digest, files.Add("vectors.bin", [&](int fd) {
     return WriteVectors(fd, Format::kBinary, content.vectors);
@@ -177,7 +179,7 @@ Result<std::string> WriteVectorModel(ModelFiles& files, const ModelContent& cont
 
 enum class Exchange { kDone, kImpossible };
 
-// Makes `from` the directory `to` in one step; what stood there is at `from` afterwards.
+// Exchanges the two directories in one step.
 Result<Exchange> ExchangeDirectories(const fs::path& from, const fs::path& to) {
   if (!FaultPoint("model.exchange").ok()) return Exchange::kImpossible;
   const bool exists = fs::exists(to);
@@ -198,9 +200,9 @@ Result<Exchange> ExchangeDirectories(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Files that somebody put beside the old model meanwhile move over to the new one.
+// Moves other files from the old to the new directory.
 void KeepForeignFiles(const fs::path& old_directory, const fs::path& new_directory) {
-  std::error_code ignored;  // they stay where they are, in a directory that then stays too
+  std::error_code ignored;  // on failure the files and their directory stay
   for (const auto& entry : fs::directory_iterator(old_directory, ignored)) {
     if (!IsOurs(entry.path().filename())) {
       fs::rename(entry.path(), new_directory / entry.path().filename(), ignored);
@@ -216,8 +218,8 @@ Result<std::string> WriteAside(const fs::path& staging, const fs::path& old,
   return digest;
 }
 
-// Beside the old directory, then exchanged. nullopt-like: an empty digest means it cannot be done
-// that way.
+// Writes beside the old directory and exchanges the two. An empty digest means that this is not
+// possible here.
 Result<std::string> SaveBeside(const fs::path& directory, const WriteModel& write) {
   const std::string prefix = "." + directory.filename().string() + ".saving-";
   Staging::RemoveLeftovers(directory.parent_path(), prefix);
@@ -239,7 +241,7 @@ Result<std::string> SaveBeside(const fs::path& directory, const WriteModel& writ
   return digest;
 }
 
-// Inside the old directory, then file by file.
+// Writes inside the old directory and replaces file by file.
 Result<std::string> SaveInside(const fs::path& directory, const WriteModel& write) {
   TRY(MakeDirectories(directory, 0777));
   Staging::RemoveLeftovers(directory, ".saving-");
@@ -247,7 +249,7 @@ Result<std::string> SaveInside(const fs::path& directory, const WriteModel& writ
   TRY_ASSIGN(std::string digest, WriteAside(staging.path(), directory, write));
   for (const std::string_view name : kFiles) {
     if (!fs::exists(staging.path() / name)) {
-      std::error_code ignored;  // vectors.txt, which this model does not have
+      std::error_code ignored;  // e.g. vectors.txt, if this model has none
       fs::remove(directory / name, ignored);
       continue;
     }
@@ -362,7 +364,8 @@ Result<SavedModel> SaveAt(const fs::path& directory, const WriteModel& write) {
   return SavedModel{directory, std::move(digest).value()};
 }
 
-// What was trained is kept though its place, good before the training, is so no more.
+// Saves a trained model elsewhere if its directory, which was usable before the training, no longer
+// is.
 Result<SavedModel> SaveElsewhere(const fs::path& given, const WriteModel& write) {
   fs::path other = given.has_filename() ? given : given.parent_path();
   other += ".saved";
@@ -408,7 +411,7 @@ Result<json::object> ReadModelMetadata(const fs::path& directory) {
 
 namespace {
 
-// What model.json says of the file's SHA-256; empty where it says nothing.
+// The SHA-256 of the file in model.json; empty if absent.
 std::string SavedDigest(const json::object& metadata, std::string_view name) {
   const json::value* const files = metadata.if_contains("files");
   if (files == nullptr || !files->is_object()) return "";

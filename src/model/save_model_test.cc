@@ -75,7 +75,7 @@ TEST_F(Save, WritesAWholeModel) {
   EXPECT_EQ(Entries(), 1u);
 }
 
-TEST_F(Save, WhatIsWrittenCanBeRead) {
+TEST_F(Save, WrittenModelsCanBeRead) {
   ModelContent content = Content(1);
   vectors_.words[50] = "a\vb\fc\xe9";  // a word of a text in Latin-1, as the tokenizer gives it
   content.metadata["loss"] = std::numeric_limits<double>::infinity();
@@ -89,7 +89,7 @@ TEST_F(Save, WhatIsWrittenCanBeRead) {
   EXPECT_EQ(metadata->at("data").at("files").at(0).as_string(), "caf\xef\xbf\xbd.txt");
 }
 
-TEST_F(Save, ReplacesAModelAndWhatItNoLongerHas) {
+TEST_F(Save, ReplacesAModelAndRemovesItsOtherFiles) {
   ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
   ASSERT_TRUE(SaveModel(directory_.string() + "/", Content(2, false)).ok());
   EXPECT_EQ(Snapshot(directory_).size(), 3u);
@@ -106,9 +106,9 @@ TEST_F(Save, FollowsASymbolicLinkAndMakesParents) {
   EXPECT_EQ(ReadVectors(real).value().values[0], 2);
 }
 
-// The disk fills, or breaks, at each write and each sync in turn: the old model stays as it was,
-// and nothing lies about.
-TEST_F(Save, TheOldModelStaysWholeWhereverTheDiskFails) {
+// The disk is full or fails at each write and each sync in turn: the old model stays unchanged, and
+// no files are left over.
+TEST_F(Save, TheOldModelSurvivesEveryDiskFailure) {
   for (const std::string point : {"file.write=ENOSPC", "file.write=EIO", "model.sync=EIO"}) {
     ASSERT_TRUE(SetFaults("").ok());
     ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
@@ -193,7 +193,7 @@ TEST_F(Save, NeverTouchesOtherPeoplesFiles) {
   EXPECT_EQ(CheckModelOutput("").code(), Code::kInvalidArgument);
 }
 
-// Files that came while it was trained stay, and do not keep the model from being saved.
+// Files that appeared during the training stay, and do not prevent saving the model.
 TEST_F(Save, AFinishedTrainingIsSavedBesideOtherPeoplesFiles) {
   fs::create_directory(directory_);
   ASSERT_TRUE(WriteFileAtomically(directory_ / ".nfs0000000000a1b2c300000001", "").ok());
@@ -218,7 +218,7 @@ TEST_F(Save, AFinishedTrainingIsSavedElsewhereWhereItsPlaceIsTaken) {
   EXPECT_EQ(ReadFile(directory_, 100).value(), "a file");
 }
 
-TEST_F(Save, KeepsTheAttributesOfWhatItReplaces) {
+TEST_F(Save, KeepsTheAttributesOfReplacedFiles) {
   ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
   struct stat before {};
   ASSERT_EQ(::chmod(directory_.c_str(), 02750), 0);
@@ -237,7 +237,7 @@ TEST_F(Save, KeepsTheAttributesOfWhatItReplaces) {
   }
 }
 
-TEST_F(Save, MakesWhatADanglingLinkNames) {
+TEST_F(Save, CreatesTheTargetOfADanglingLink) {
   fs::create_directory_symlink("later", directory_);
   ASSERT_TRUE(CheckModelOutput(directory_).ok());
   ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
@@ -245,8 +245,9 @@ TEST_F(Save, MakesWhatADanglingLinkNames) {
   EXPECT_EQ(ReadVectors(temp_.path() / "later").value().values[0], 1);
 }
 
-// A child stands in the directory, as the person's shell does with `--output .`.
-TEST_F(Save, NobodyIsLeftInADeletedDirectory) {
+// A child process has the directory as its working directory, like the user's shell with `--output
+// .`.
+TEST_F(Save, AWorkingDirectoryIsNotExchanged) {
   ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
   int ready[2];
   int done[2];

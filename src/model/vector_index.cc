@@ -16,8 +16,8 @@ constexpr size_t kScoredAtOnce = 4096;
 constexpr size_t kQueryBlock = 256;  // queries whose scores with one panel stay in L2
 constexpr uint64_t kPad = 16;
 
-// The small letter of a capital one in the Latin, Greek and Cyrillic blocks below U+0800; others
-// stay.
+// Maps capital letters of the Latin, Greek and Cyrillic blocks below U+0800 to small ones; other
+// characters are unchanged.
 uint32_t SmallLetter(uint32_t c) {
   const auto in = [c](uint32_t low, uint32_t high) { return c >= low && c <= high; };
   if (in('A', 'Z') || (in(0xc0, 0xde) && c != 0xd7) || in(0x391, 0x3ab) || in(0x410, 0x42f)) {
@@ -34,7 +34,7 @@ uint32_t SmallLetter(uint32_t c) {
   return in(0x400, 0x40f) ? c + 80 : c;
 }
 
-// Case folded. Bytes that are no UTF-8 stay as they are.
+// Folds case. Bytes that are not UTF-8 are unchanged.
 std::string Folded(std::string_view word) {
   std::string folded(word);
   for (size_t i = 0; i < folded.size(); ++i) {
@@ -52,7 +52,7 @@ std::string Folded(std::string_view word) {
   return folded;
 }
 
-// Sets what is not finite to 0 and scales to length 1. False if something was not finite.
+// Replaces non-finite values by 0 and scales to length 1. False if there were any.
 bool MakeUnit(std::span<float> row) {
   bool finite = true;
   double squares = 0;
@@ -70,8 +70,8 @@ bool MakeUnit(std::span<float> row) {
   return finite;
 }
 
-// Optimal string alignment (insert, delete, replace, swap neighbours), or `limit` + 1 if it is more
-// than that.
+// Optimal string alignment distance (insert, delete, replace, swap neighbours), or `limit` + 1 if
+// it is larger.
 size_t EditDistance(std::string_view a, std::string_view b, size_t limit) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
@@ -118,7 +118,7 @@ struct Best {
   uint64_t row = 0;
 };
 
-// Takes the scores of rows [first, first + rows) into account.
+// Updates the best rows with the scores of rows [first, first + rows).
 void Improve(const float* scores, uint64_t first, size_t rows, std::span<const uint64_t> excluded,
              Best* best) {
   float top = -std::numeric_limits<float>::infinity();
@@ -168,7 +168,7 @@ std::optional<std::string> VectorIndex::Suggest(std::string_view word) const {
     if (distance > limit) continue;
     like = candidate;
     if (distance == 0) break;
-    limit = distance - 1;  // only a nearer one may follow: rows come by falling frequency
+    limit = distance - 1;  // later rows are less frequent: they must be nearer
   }
   return like;
 }

@@ -1,5 +1,5 @@
-// Which words are near: exact cosine search over all vectors, with SIMD. `shoal nearest`, `shoal
-// analogy` and the evaluation stand on it.
+// Exact cosine search over all vectors, with SIMD. Used by `shoal nearest`, `shoal analogy` and the
+// evaluation.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,10 @@ struct Neighbour {
   float similarity = 0;  // cosine, in [-1, 1]
 };
 
-// Unit-length copies of vectors and an index of their words. Immutable: const calls are
-// thread-safe.
+// Unit-length copies of vectors, and an index of their words. Immutable; all calls are thread-safe.
 class VectorIndex {
  public:
-  // Rows that hold NaN or infinity have those values set to 0 and are counted; rows of length 0
-  // stay 0.
+  // NaN and infinity are replaced by 0 and their rows counted; rows of length 0 stay 0.
   explicit VectorIndex(Vectors vectors);
 
   uint64_t rows() const { return words_.size(); }
@@ -34,21 +32,20 @@ class VectorIndex {
   const std::string& word(uint64_t row) const { return words_[row]; }
   std::span<const float> unit(uint64_t row) const { return {units_.data() + row * stride_, dim_}; }
 
-  // As written, else without regard to case (the first, that is most frequent,
-  // row).
+  // Finds a word exactly, else ignoring case (the most frequent match).
   std::optional<uint64_t> Find(std::string_view word) const;
-  // Only without regard to case, as the evaluation does it.
+  // Finds a word ignoring case only, as the evaluation requires.
   std::optional<uint64_t> FindIgnoringCase(std::string_view word) const;
-  // The word most like it: smallest edit distance (at most a third of its length), then the more
-  // frequent. For messages. O(rows).
+  // The most similar word for error messages: smallest edit distance (at most a third of the
+  // length), then the most frequent. O(rows).
   std::optional<std::string> Suggest(std::string_view word) const;
 
-  // The k rows of largest cosine with `query` [dim], falling, ties by row; without the `excluded`.
-  // O(rows · dim).
+  // The k rows with the largest cosine to `query` [dim], descending, ties by row, without the
+  // `excluded` rows. O(rows · dim).
   std::vector<Neighbour> Nearest(std::span<const float> query, size_t k,
                                  std::span<const uint64_t> excluded) const;
-  // For each of n queries [n × dim] the row < limit of largest dot product that is not one of its
-  // three excluded ones [n × 3]; the first of equals. Blocked: about a third of the core's peak.
+  // For each of n queries [n × dim] the row < limit with the largest dot product, without its three
+  // excluded rows [n × 3]; the first of equals. Blocked: about a third of the core's peak.
   void BestRows(std::span<const float> queries, std::span<const uint64_t> excluded, uint64_t limit,
                 std::span<uint64_t> best) const;
 
@@ -62,12 +59,12 @@ class VectorIndex {
   std::unordered_map<std::string, uint64_t> folded_;
 };
 
-// The k rows nearest to the mean of the words' unit vectors, themselves excluded. NotFound with a
-// suggestion if a word is not in the vocabulary.
+// The k rows nearest to the mean of the words' unit vectors, without the words themselves.
+// NotFound, with a suggestion, for an unknown word.
 Result<std::vector<Neighbour>> NearestWords(const VectorIndex& index,
                                             std::span<const std::string> words, size_t k);
-// a is to b as c is to …: the k rows nearest to b − a + c (3CosAdd; Mikolov et al. 2013), the
-// three excluded.
+// The analogy "a is to b as c is to …": the k rows nearest to b − a + c (3CosAdd; Mikolov et al.
+// 2013), without a, b and c.
 Result<std::vector<Neighbour>> Analogy(const VectorIndex& index, std::string_view a,
                                        std::string_view b, std::string_view c, size_t k);
 

@@ -1,4 +1,4 @@
-// Writing vectors, and finding the file of a model. (read_vectors.cc reads them.)
+// Writes vectors, and finds the file of a model; read_vectors.cc reads vectors.
 #include "model/vectors.h"
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kBlock = 512 * 1024;
 
-// What ends a word for the readers. A vertical tab or form feed is a byte like any other, as in the
-// text that the words come from (data/text/tokenizer.h).
+// Bytes that end a word for readers. Vertical tab and form feed are ordinary bytes, as in the
+// tokenizer (data/text/tokenizer.h).
 Status CheckWord(std::string_view word, uint64_t row) {
   const auto ends = [](char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
@@ -36,7 +36,7 @@ void AppendFloat(float value, std::string* out) {
   out->append(digits, end.ptr);
 }
 
-// Gathers what is written into blocks and digests it.
+// Buffers and digests what is written.
 class DigestingFile {
  public:
   explicit DigestingFile(int fd) : fd_(fd) {}

@@ -1,6 +1,5 @@
-// Word vectors in memory and in word2vec's two file formats (docs/formats/model.md), which gensim,
-// fastText and everybody else read. Readers are bounded and checked: a file is hostile until
-// proven.
+// Word vectors in memory and in word2vec's two file formats (docs/formats/model.md), which gensim
+// and fastText read too. Readers treat files as hostile: everything is bounded and checked.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +16,9 @@ namespace shoal::model {
 
 inline constexpr uint64_t kMaxDim = 65536;
 inline constexpr uint64_t kMaxRows = uint64_t{1} << 31;
-inline constexpr size_t kMaxWordBytes = 4096;  // in a file that somebody else wrote
+inline constexpr size_t kMaxWordBytes = 4096;  // in files of other programs
 
-// Words by falling frequency and their vectors. Plain data.
+// Words by descending frequency, and their vectors. Plain data.
 struct Vectors {
   std::vector<std::string> words;
   uint64_t dim = 0;
@@ -31,37 +30,37 @@ struct Vectors {
 };
 
 struct ReadOptions {
-  uint64_t max_rows = kMaxRows;            // only the first so many rows
-  uint64_t max_bytes = uint64_t{1} << 40;  // of memory for values; ResourceExhausted beyond
+  uint64_t max_rows = kMaxRows;            // read only the first rows
+  uint64_t max_bytes = uint64_t{1} << 40;  // limit of memory for values; else ResourceExhausted
 };
 
-// `path` is a model directory (its vectors.bin, else vectors.txt) or a file in either format, told
-// apart by its content. NotFound, or DataLoss / InvalidArgument that names the row and what is
-// wrong with it. NaN and infinity are read as they are.
+// Reads a model directory (vectors.bin, else vectors.txt) or a file in either format, detected by
+// content. NotFound, or DataLoss / InvalidArgument with the row and the problem. NaN and infinity
+// are accepted.
 Result<Vectors> ReadVectors(const std::filesystem::path& path, const ReadOptions& options = {});
-// The file that ReadVectors would read. NotFound.
+// The file that ReadVectors would read; NotFound.
 Result<std::filesystem::path> FindVectors(const std::filesystem::path& path);
-// The same from bytes, for tests and fuzzing; `name` stands in messages.
+// ReadVectors from memory, for tests and fuzzing; `name` appears in messages.
 Result<Vectors> ParseVectors(std::string_view bytes, std::string_view name,
                              const ReadOptions& options = {});
 
-// Where the writer gets what it writes; called from the writer's thread, rows ascending.
+// The source of a writer. Called in the writer's thread, rows ascending.
 struct RowSource {
   uint64_t rows = 0;
   uint64_t dim = 0;
-  std::function<std::string_view(uint64_t row)> word;  // good until the next call
-  // Rows [first, first + rows) into `to` [rows × dim].
+  std::function<std::string_view(uint64_t row)> word;  // valid until the next call
+  // Reads rows [first, first + rows) into `to` [rows × dim].
   std::function<Status(uint64_t first, uint64_t rows, float* to)> read;
 };
 RowSource RowsOf(const Vectors& vectors);
 
 enum class Format : uint8_t { kBinary, kText };
 
-// Writes to a descriptor through one block of at most 1 MiB. Words that hold whitespace or are
-// empty are refused. Text has the shortest decimals that read back as the same floats. Gives the
-// SHA-256 of what was written, in hex.
+// Writes vectors to a descriptor through a buffer of at most 1 MiB. InvalidArgument for words that
+// are empty or contain whitespace. Text has the shortest decimals that read back as the same
+// floats. Returns the SHA-256 of the written bytes, in hex.
 Result<std::string> WriteVectors(int fd, Format format, const RowSource& rows);
-// The same as a file that appears whole or not at all.
+// WriteVectors to a file that is created atomically.
 Result<std::string> WriteVectorsFile(const std::filesystem::path& path, Format format,
                                      const RowSource& rows);
 

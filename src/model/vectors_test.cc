@@ -91,7 +91,7 @@ TEST(Vectors, LargeFilesAreReadThroughTheWindow) {
             Code::kResourceExhausted);
 }
 
-TEST(Vectors, ReadWhatOthersWrite) {
+TEST(Vectors, ReadFilesOfOtherPrograms) {
   // gensim writes no newline behind a row; word2vec.c writes a space before each newline of text.
   const std::string gensim(
       "2 1\na \0\0\x80\x3f"
@@ -109,7 +109,7 @@ TEST(Vectors, ReadWhatOthersWrite) {
   EXPECT_EQ(odd.values[3], -std::numeric_limits<float>::infinity());
 }
 
-TEST(Vectors, RefuseWhatIsWrongAndSayWhere) {
+TEST(Vectors, RefuseErrorsWithTheirPosition) {
   const auto why = [](std::string_view bytes) {
     const auto read = ParseVectors(bytes, "v");
     EXPECT_FALSE(read.ok()) << bytes;

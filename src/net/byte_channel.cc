@@ -55,7 +55,7 @@ struct Way {
   std::string_view rest() const { return {block.data() + begin, end - begin}; }
 };
 
-// ByteChannel to socket. False if nobody takes it any more.
+// ByteChannel to socket. False if the socket takes no more.
 bool StepDown(ByteChannel* channel, int socket, Way* way, short* wait_for) {
   *wait_for = 0;
   if (way->empty() && way->open) {
@@ -155,7 +155,7 @@ void RelayBytes(ByteChannel* channel, std::string_view early, int socket) {
     if (!StepDown(channel, socket, &down, &down_waits)) return;
     if (!StepUp(channel, socket, &up, &up_waits)) return;
     if (!down.open && !up.open && down.empty() && up.empty()) return;
-    if (!down.open && down.empty()) return;  // who carries no half of a connection ends both
+    if (!down.open && down.empty()) return;  // a relay without half-open connections ends both
     // Of the channel both directions may wait for either event (TLS); of the socket each for its
     // own.
     short on_channel = static_cast<short>(down_waits | up_waits);

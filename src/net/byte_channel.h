@@ -1,5 +1,5 @@
 // A connection's bytes, with or without TLS in between, for code that waits with poll(2): the HTTP
-// clients, and those who carry bytes through a connection that was HTTP before.
+// clients, and relays of bytes over a connection that was HTTP before.
 #pragma once
 
 #include <poll.h>
@@ -18,7 +18,7 @@ namespace shoal::net {
 // Not thread-safe, but for Cancel. Never blocks.
 class ByteChannel {
  public:
-  // What a read or write came to.
+  // The result of a read or write.
   struct Step {
     size_t bytes = 0;    // that went
     bool end = false;    // of a read: nothing comes any more
@@ -33,7 +33,7 @@ class ByteChannel {
   virtual bool HasPending() const { return false; }
   // Nothing more is written; the other side learns it where the protocol can say so.
   virtual void EndWriting() = 0;
-  // From any thread: both directions end, whoever polls fd() wakes.
+  // From any thread: both directions end, and threads that poll fd() wake.
   virtual void Cancel() = 0;
 };
 

@@ -38,7 +38,7 @@ class HttpStream {
   virtual ~HttpStream() = default;
   // Status and headers.
   virtual const HttpReply& head() const = 0;
-  // What has come of the body, at least a byte; empty at its end. DeadlineExceeded if nothing came
+  // The next bytes of the body, at least one; empty at its end. DeadlineExceeded if nothing came
   // in time: the next call goes on. Unavailable if the connection broke, Cancelled after Cancel.
   virtual Result<std::string> Next(std::chrono::milliseconds timeout) = 0;
   // From any thread: a Next that waits, and each later one, returns at once.

@@ -40,7 +40,7 @@ Result<UniqueFd> ConnectTo(const addrinfo& address, Deadline deadline) {
     ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
   if (error == 0) return fd;
-  if (error == ECONNREFUSED) return Unavailable("nobody listens there");
+  if (error == ECONNREFUSED) return Unavailable("no server listens there");
   return Unavailable(std::strerror(error));
 }
 

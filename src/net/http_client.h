@@ -26,7 +26,7 @@ struct Url {
 // InvalidArgument says what is wrong with it.
 Result<Url> ParseUrl(const std::string& text);
 
-// What a connection became once the other side agreed to speak another protocol on it.
+// A connection whose other side has agreed to speak another protocol on it.
 struct UpgradedChannel {
   std::unique_ptr<ByteChannel> channel;
   std::string early;  // what came with the reply's head
@@ -46,9 +46,9 @@ class HttpClient {
   std::string host() const;
   const std::string& prefix() const { return url_.prefix; }
 
-  // The whole reply, whatever its status. Unavailable if nobody listens, the name does not resolve
-  // or the connection broke; DeadlineExceeded; Unauthenticated if its certificate is not accepted;
-  // ResourceExhausted for a body over `max_body`; DataLoss for what is not HTTP.
+  // The whole reply, whatever its status. Unavailable if no server listens, the name does not
+  // resolve or the connection broke; DeadlineExceeded; Unauthenticated if its certificate is not
+  // accepted; ResourceExhausted for a body over `max_body`; DataLoss for what is not HTTP.
   Result<HttpReply> Call(const HttpRequest& request, std::chrono::milliseconds timeout,
                          size_t max_body = kMaxHttpBody) const;
   // Returns with the reply's head; its body may be endless.

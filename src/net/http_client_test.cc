@@ -226,7 +226,7 @@ TEST(HttpClient, NobodyThere) {
   { port = Server("").port(); }
   const auto reply = Get("http://127.0.0.1:" + std::to_string(port));
   EXPECT_EQ(reply.status().code(), Code::kUnavailable);
-  EXPECT_THAT(reply.status().message(), HasSubstr("nobody listens"));
+  EXPECT_THAT(reply.status().message(), HasSubstr("no server listens"));
 }
 
 TEST(HttpClient, ByAProxyThatRefuses) {

@@ -1,4 +1,4 @@
-// One request and its reply over a connection: what unix_http.cc and http_client.cc share.
+// One request and its reply over a connection, for unix_http.cc and http_client.cc.
 #pragma once
 
 #include <memory>

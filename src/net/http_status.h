@@ -1,4 +1,4 @@
-// What a refusal of an HTTP server means to the rest of the program: one table, for every server
+// The status code for a refusal of an HTTP server: one table, for every server
 // that we are a client of.
 #pragma once
 

@@ -29,7 +29,8 @@ Result<std::vector<Service>> ParseSrvReply(std::string_view reply);
 inline constexpr const char* kSystemResolver = "machine";
 
 // Asks for the record, once, for at most `patience` (whole seconds). `server`: kSystemResolver or
-// HOST:PORT, numeric. Unavailable if nobody answers; else as ParseSrvReply. Blocks. Thread-safe.
+// HOST:PORT, numeric. Unavailable if no name server answers; else as ParseSrvReply. Blocks.
+// Thread-safe.
 Result<std::vector<Service>> LookUpSrv(const std::string& name, const std::string& server,
                                        std::chrono::seconds patience);
 

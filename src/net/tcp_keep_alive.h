@@ -1,5 +1,5 @@
-// How a TCP connection notices that the other end's host has vanished without a word: its link is
-// down, its machine is off.
+// Detection of a TCP peer whose host has vanished without closing the connection: its link is down,
+// its machine is off.
 //
 // Every TCP connection of ours, here and in src/ps. An end whose program merely stands still (a
 // debugger, SIGSTOP, Slurm's suspend) has not vanished: its kernel acknowledges.
@@ -40,7 +40,7 @@ class PeerLivenessCheck {
   std::optional<TimePoint> since_;  // when something was first seen to be unacknowledged
 };
 
-// How often to look.
+// The interval between checks.
 inline constexpr Duration kLivenessCheckInterval = std::chrono::seconds(5);
 
 }  // namespace shoal::net

@@ -56,7 +56,7 @@ class TcpServer {
   virtual uint16_t port() const = 0;
 };
 
-// Sends a few bytes to somebody's port: connects, writes, and closes when that is done or `limit`
+// Sends a few bytes to a port: connects, writes, and closes when that is done or `limit`
 // has passed. Nothing is told. One descriptor meanwhile.
 void SendOnce(Loop* loop, const std::string& numeric_host, uint16_t port, std::string bytes,
               Duration limit);

@@ -27,7 +27,7 @@ struct FreeBio {
 };
 using Bio = std::unique_ptr<BIO, FreeBio>;
 
-// What OpenSSL said last on this thread; its queue is empty then.
+// The last error of OpenSSL on this thread; empties its queue.
 std::string LastWords() {
   const unsigned long code = ERR_peek_last_error();  // NOLINT: OpenSSL's type
   ERR_clear_error();
@@ -154,7 +154,7 @@ class OpenSslContext final : public TlsContext {
       SSL_CTX_add1_chain_cert(context_.get(), next.get());
     }
     const Bio keys = Reader(options_.key);
-    // No passphrase: nobody is asked on the terminal.
+    // No passphrase: OpenSSL must not ask for one on the terminal.
     const Key key(PEM_read_bio_PrivateKey(
         keys.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
     if (key == nullptr || SSL_CTX_use_PrivateKey(context_.get(), key.get()) != 1)

@@ -16,7 +16,7 @@ struct TlsOptions {
   std::string certificate;  // PEM, ours, with its chain; empty: none
   std::string key;          // PEM, of `certificate`
   std::string server_name;  // that the other side must prove; empty: the host that is dialled
-  bool verify = true;       // false: whoever it is
+  bool verify = true;       // false: any certificate is accepted
 };
 
 // Thread-safe, reusable; one for many connections.

@@ -29,7 +29,7 @@ Result<UniqueFd> Connect(const std::string& path, Deadline deadline) {
   if (!fd.valid()) return ErrnoStatus(errno, "cannot make a socket");
   while (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     if (errno == EINTR) continue;
-    if (errno == ECONNREFUSED) return Unavailable(path + ": nobody listens there");
+    if (errno == ECONNREFUSED) return Unavailable(path + ": no server listens there");
     if (errno != EAGAIN) return ErrnoStatus(errno, path);
     // Its queue of connections is full.
     if (SteadyClock::now() >= deadline) return DeadlineExceeded(path + ": it does not accept");

@@ -26,8 +26,8 @@ class UnixHttp {
   const std::string& path() const { return path_; }
 
   // The whole reply, whatever its status. NotFound if there is no such socket, PermissionDenied,
-  // Unavailable if nobody listens or the connection broke, DeadlineExceeded, ResourceExhausted for
-  // a body over `max_body`, DataLoss for what is not HTTP.
+  // Unavailable if no server listens or the connection broke, DeadlineExceeded, ResourceExhausted
+  // for a body over `max_body`, DataLoss for what is not HTTP.
   Result<HttpReply> Call(const HttpRequest& request, std::chrono::milliseconds timeout,
                          size_t max_body = kMaxHttpBody) const;
   // Returns with the reply's head; its body may be endless.

@@ -313,13 +313,13 @@ class Dial final : public std::enable_shared_from_this<Dial> {
   void Connected(error_code error) {
     if (!done_) return;
     if (error) {
-      Finish(Unavailable("nobody answers at " + where_ + ": " + error.message()));
+      Finish(Unavailable("no server answers at " + where_ + ": " + error.message()));
       return;
     }
     auto& socket = beast::get_lowest_layer(*stream_).socket();
-    // A port of the ephemeral range that nobody listens on can be met by our own SYN.
+    // A port of the ephemeral range without a listener can be met by our own SYN.
     if (socket.local_endpoint(error) == socket.remote_endpoint(error)) {
-      Finish(Unavailable("nobody answers at " + where_));
+      Finish(Unavailable("no server answers at " + where_));
       return;
     }
     connected_ = true;
@@ -340,7 +340,7 @@ class Dial final : public std::enable_shared_from_this<Dial> {
                error == beast::http::error::end_of_stream) {
       Finish(Unavailable(where_ + " closed the connection"));
     } else {
-      Finish(FailedPrecondition("who listens at " + where_ +
+      Finish(FailedPrecondition("the listener at " + where_ +
                                 " is no coordinator of ours: " + error.message()));
     }
   }
@@ -377,7 +377,7 @@ class DialHandle final : public Connecting {
   std::shared_ptr<Dial> dial_;
 };
 
-// What the server shares with the connections that are still shaking hands.
+// State that the server shares with the connections in their handshake.
 struct Shared {
   Loop* loop;
   std::string path;

@@ -1,9 +1,9 @@
 // WebSocket (RFC 6455), both sides: messages with bounds over TCP for the rendezvous and for event
 // streams.
 //
-// Compression is off, TCP_NODELAY on. Whoever speaks plain HTTP or garbage to a server's port gets
-// a short answer and is closed; what exceeds a limit closes its connection and harms nothing else.
-// Everything belongs to the loop's thread. Boost.Beast is behind it.
+// Compression is off, TCP_NODELAY on. A client that speaks plain HTTP or garbage to a server's port
+// gets a short answer and is closed; what exceeds a limit closes its connection and harms nothing
+// else. Everything belongs to the loop's thread. Boost.Beast is behind it.
 #pragma once
 
 #include <chrono>
@@ -95,9 +95,9 @@ class Connecting {
   virtual ~Connecting() = default;
 };
 
-// Calls `done` once, never from within this call: Unavailable if nobody listens or the name does
-// not resolve (yet), DeadlineExceeded if the connection was taken and nobody spoke, or
-// FailedPrecondition if who listens is no WebSocket server.
+// Calls `done` once, never from within this call: Unavailable if no server listens or the name does
+// not resolve (yet), DeadlineExceeded if the connection was accepted without an answer, or
+// FailedPrecondition if the listener is no WebSocket server.
 [[nodiscard]] std::unique_ptr<Connecting> Connect(
     Loop* loop, ConnectOptions options,
     std::function<void(Result<std::unique_ptr<WebSocket>>)> done);

@@ -1,5 +1,8 @@
-// Who the parameter servers are. ps declares it; learn implements it from what the launcher tells;
-// tests by hand.
+// The membership of a job as clients and servers of the parameter server see it: addresses of the
+// servers and the number of workers.
+//
+// This room declares the interface; learn implements it from what the launcher provides, tests set
+// it by hand.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What a server says of itself: for the log, for `Server::metrics`, and for whoever exports it.
+// Metrics of a server: for its log, for `Server::metrics`, and for exporters.
 //
-// Filled by server_core.cc. Plain data; counts are since the server started, sizes are of now.
+// Filled by ServerCore. Plain data; counts are since the server started, sizes are present ones.
 #pragma once
 
 #include <cstdint>

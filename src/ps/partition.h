@@ -49,7 +49,7 @@ class Partition {
   Key DenseKey(uint32_t shard, uint64_t slot) const {
     return (slot << shard_bits_) | ((shard - Turn(slot)) & (shards() - 1));
   }
-  // How many of a table's rows are this shard's.
+  // The number of a table's rows in this shard.
   uint64_t DenseSlots(uint64_t rows, uint32_t shard) const {
     const uint64_t whole = rows >> shard_bits_;
     return whole + (DenseKey(shard, whole) < rows ? 1 : 0);

@@ -47,7 +47,8 @@ Status DecodeShards(std::string_view bytes, uint32_t shards, ShardMap* map) {
   uint32_t count = 0;
   TRY(reader.Get(&count));
   if (count != shards || reader.remaining() != uint64_t{shards} * 8) {
-    return InvalidArgument("a map of another number of shards: start all servers with the same");
+    return InvalidArgument(
+        "a map with another number of shards: start all servers with the same number");
   }
   *map = ShardMap(Partition(shards, {1}));
   for (uint32_t shard = 0; shard < shards; ++shard) {
@@ -101,7 +102,7 @@ class Planner {
         continue;
       }
       if (HasShards(most)) break;
-      // What it holds does not move.
+      // Its fixed bytes do not move.
       takes_part_.erase(most);
       total_ -= servers_[most];
     }

@@ -1,8 +1,8 @@
-// Who owns which virtual shard now: partition.h says where each begins, this what moves made of it.
+// The present owner of each virtual shard: partition.h gives the initial one, moves change it.
 //
-// Each shard has an epoch of its own, which only its owner raises, when it gives the shard away. So
-// of two maps the one with the higher epoch is right about a shard, maps can be merged in any
-// order, and nobody has to number moves (docs/design/partition.md). Held by servers (server_core.h)
+// Each shard has its own epoch, which only its owner raises, when it gives the shard away. Of two
+// maps the one with the higher epoch is right about a shard: maps can be merged in any order, and
+// moves need no global number (docs/design/partition.md). Held by servers (server_core.h)
 // and clients (client_core.h).
 #pragma once
 
@@ -26,7 +26,7 @@ struct ShardAssignment {
 class ShardMap {
  public:
   ShardMap() = default;
-  // As nobody has moved anything yet.
+  // The initial owners: no shard has moved.
   explicit ShardMap(const Partition& partition);
 
   uint32_t shards() const { return static_cast<uint32_t>(places_.size()); }
@@ -48,11 +48,11 @@ std::string EncodeShards(const ShardMap& map);
 // InvalidArgument or OutOfRange: not a map of so many shards.
 Status DecodeShards(std::string_view bytes, uint32_t shards, ShardMap* map);
 
-// What a server says of itself when it is asked what its shards weigh.
+// Flags of a server in its answer to kShardBytes.
 inline constexpr uint64_t kShardsLeave = 1;    // it leaves
 inline constexpr uint64_t kShardsDrained = 2;  // it gets no rows by itself
 
-// What one shard weighs, and a decision to move it.
+// The load of one shard, and a decision to move it.
 struct ShardLoad {
   uint32_t shard = 0;
   Owner owner;

@@ -7,7 +7,7 @@
 namespace shoal::ps {
 namespace {
 
-// What one number of an optimizer must be.
+// The bounds of one number of an optimizer.
 struct Bound {
   const char* name;
   float value;

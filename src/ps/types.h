@@ -1,7 +1,7 @@
 // The parameter server's vocabulary: tables, optimizers, consistency, and views of rows in the
 // caller's memory.
 //
-// Used by client.h and server.h and by everybody who trains. Values are f32, rows are `dim` floats
+// Used by client.h, server.h and all trainers. Values are f32, rows are `dim` floats
 // wide, keys are 64-bit. The key of a dense table is its row number.
 #pragma once
 
@@ -26,7 +26,7 @@ inline constexpr size_t kMaxProgressBytes = 1u << 20;
 
 enum class KeySpace : uint8_t { kDense = 0, kSparse = 1 };
 
-// What a server does with a pushed row g, w being the stored row, all element by element:
+// The effect of a pushed row g on the stored row w, element by element:
 //   kAdd       w += g
 //   kSgd       w -= lr * g
 //   kAdagrad   s += g * g;  w -= lr * g / (sqrt(s) + eps)      (Duchi et al. 2011; s starts at 0)
@@ -78,12 +78,12 @@ struct OptimizerSpec {
 
 // Of kCombine: counts are whole numbers below this, which an f32 holds exactly.
 inline constexpr uint32_t kCombineCounts = 1u << 24;
-// What the last element of a row or of a pushed row says; what is no count is taken as 0.
+// The count in the last element of a row or of a pushed row; 0 for what is no count.
 uint32_t CombineCount(float element);
 // The share of a pushed row that is taken, by the counts before it was pushed and when it was made.
 float CombineShare(uint32_t count, uint32_t seen);
 
-// How the values of rows travel. Servers always hold and compute f32.
+// The encoding of row values on the wire. Servers always hold and compute f32.
 //   kBf16  the upper 16 bits of an f32, rounded to nearest even: off by at most 2^-8 of a value
 //   kInt8  a row is one bf16 scale and a signed byte an element: off by at most half a scale, which
 //          is 1/127 of the row's largest absolute value, rounded up
@@ -110,7 +110,7 @@ constexpr size_t WireRowBytes(ValueType type, size_t dim) {
   return 0;
 }
 
-// Values of rows that nobody has pushed to. kUniform draws every element from [lo, hi) as a
+// Values of rows before the first push. kUniform draws every element from [lo, hi) as a
 // function of (seed, key, element) alone: the same rows whatever the number of servers.
 enum class InitializerKind : uint8_t { kZeros = 0, kUniform = 1 };
 
@@ -185,7 +185,7 @@ struct TableRef {
   Wire wire = {};  // the caller's to set, on its own copy; it may change from request to request
 };
 
-// What went through a client or a server since it started.
+// Totals of a client or a server since it started.
 struct Counters {
   uint64_t rows_pushed = 0;
   uint64_t rows_pulled = 0;

@@ -7,7 +7,7 @@ namespace shoal::queue {
 Demand DemandOf(const job::Job& job) {
   Demand demand;
   for (const job::Role& role : job.roles) {
-    // Rounded up, so that many small shares never add up to more than was counted.
+    // Rounded up, so that many small shares never exceed the accounted sum.
     demand.cpu_milli +=
         static_cast<int64_t>(std::ceil(role.resources.cpu_reserved() * 1000 - 1e-6)) *
         int64_t{role.replicas};

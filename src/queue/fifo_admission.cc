@@ -1,4 +1,4 @@
-// First in, first out, all or nothing.
+// FIFO admission with gang scheduling.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -41,7 +41,7 @@ std::string Tell(int kind, int64_t amount) {
   return buffer;
 }
 
-// The first kind of which there is less than is wanted, or -1.
+// The first kind of resource that is insufficient, or -1.
 int Lacking(const Amounts& wanted, const Amounts& there) {
   for (int kind = 0; kind < kKinds; ++kind) {
     const auto k = static_cast<size_t>(kind);
@@ -57,7 +57,7 @@ void Take(const Amounts& amounts, Amounts* free) {
   }
 }
 
-// "text8 (2 GPU) and 3 others": who holds most of one kind.
+// "text8 (2 GPU) and 3 others": the jobs that hold most of a resource.
 std::string Holders(const std::vector<RunningJob>& running, int kind) {
   const auto k = static_cast<size_t>(kind);
   const RunningJob* most = nullptr;

@@ -1,4 +1,4 @@
-"""What the tests of whole jobs on a real cluster share: the command, job files, what it said, and the table at the end."""
+"""Shared base of the tests of whole jobs on real clusters: running the command, job files, output checks, the final table."""
 import contextlib
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""Jobs on a real Docker daemon, and what is done to it while they run. script/test-cluster docker brings the daemon up.
+"""Jobs on a real Docker daemon, with faults injected while they run. script/test-cluster docker brings the daemon up.
 
 Everything is checked twice: what the command says, and what the daemon has afterwards (nothing).
 """

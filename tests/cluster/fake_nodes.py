@@ -1,5 +1,5 @@
-"""Nodes that are not there, for jobs larger than this machine: objects Node with a heartbeat, and one thread that says of each pod
-which the scheduler puts onto them that it runs, and confirms its end. Nothing runs. Used by bench/kubernetes.py."""
+"""Simulated nodes for jobs larger than this machine: Node objects with a heartbeat, and one thread that reports each pod scheduled
+onto them as running and confirms its end. No process runs. Used by bench/kubernetes.py."""
 import datetime
 import http.client
 import json

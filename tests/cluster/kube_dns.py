@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kube_dns.py ADDRESS KUBECONFIG: answers A questions for pods' names below headless services, as a cluster's DNS does.
+"""kube_dns.py ADDRESS KUBECONFIG: answers A queries for pod names below headless services, as a cluster's DNS does.
 
 Follows the cluster's endpoints (kubectl get --watch), so that an answer is as fresh as the server's word. Used by kubernetes.sh,
 whose cluster has no DNS of its own."""

@@ -1,4 +1,4 @@
-"""Side by side: the manifests of tests/cluster/kubectl_manifests run by plain kubectl and by `shoal run --engine kubernetes`.
+"""Compares the manifests of tests/cluster/kubectl_manifests under plain kubectl and under `shoal run --engine kubernetes`.
 
 Their programs print what they find (observe.c). Each difference is one that a note of `shoal run` names, or one of KNOWN, whose reason
 stands in a document; any other is a fault. kubernetes_test.py runs it as one of its tests; SHOAL_TEST_BESIDE=REGEX: of these manifests alone.

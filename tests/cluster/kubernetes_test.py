@@ -1,4 +1,4 @@
-"""Jobs on a real Kubernetes of two nodes, and what is done to it while they run. script/test-cluster kubernetes brings it up.
+"""Jobs on a real Kubernetes of two nodes, with faults injected while they run. script/test-cluster kubernetes brings it up.
 
 Everything is checked twice: what the command says, and what the cluster has afterwards (nothing).
     kubernetes_test.py [--slow] [NAME…]      slow: nodes are lost, which takes minutes

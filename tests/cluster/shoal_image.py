@@ -1,4 +1,4 @@
-"""Our own image on the tests' Docker daemon: docker/Dockerfile built by the daemon itself, without BuildKit and without a registry,
+"""Shoal's image on the tests' Docker daemon: builds docker/Dockerfile by the daemon itself, without BuildKit or registry,
 on a Debian that mmdebstrap makes (kept in ~/.cache/shoal). Used by docker_test.py; by itself it builds:
     script/test-cluster docker -- python3 -B tests/cluster/shoal_image.py NAME:TAG"""
 import io

@@ -1,4 +1,4 @@
-// What only the Docker engine promises: what is asked of a container reaches it. With the daemon of
+// Tests of the Docker engine alone: container settings reach the container. Uses the daemon of
 // docker_harness.cc.
 #include "engine/docker/docker_engine.h"
 

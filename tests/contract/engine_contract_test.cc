@@ -1,4 +1,4 @@
-// What every engine must do, whatever a task is to it. The fake engine is the reference.
+// The contract of every engine. The fake engine is the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ class EngineContract : public testing::TestWithParam<EngineUnderTest> {
   DesiredTask Task(TaskBehavior kind, const std::string& role = "worker", int index = 0) {
     return harness_->Task(kind, role, index);
   }
-  // The phases of one task, in the order in which they were told.
+  // The phases of one task in the order of their events.
   std::vector<TaskPhase> Phases(const std::string& role = "worker", int index = 0) {
     std::lock_guard lock(mu_);
     std::vector<TaskPhase> phases;
@@ -134,7 +134,7 @@ TEST_P(EngineContract, ApplyStopsWhatIsNotNamedAnyMore) {
   ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded, "worker", 1));
   EXPECT_EQ(Last("worker", 1).end.signal, 15);
   EXPECT_EQ(harness_->Alive(job_), 1);
-  // Named again, it is a new incarnation.
+  // Listed again, it is a new incarnation.
   ASSERT_TRUE(engine().Apply(Job({kept, Task(TaskBehavior::kRuns, "worker", 1)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1, 1));
   EXPECT_THAT(Phases("worker", 0), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning));

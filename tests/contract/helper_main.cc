@@ -1,5 +1,5 @@
-// What runs in the allocations of the Slurm contract and in the Mesos tasks of Marathon's: `shoal
-// slurm …` and `shoal marathon …` without the rest of shoal.
+// The commands `shoal slurm …` and `shoal marathon …` without the rest of shoal, for the
+// allocations and Mesos tasks of the contract tests.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -17,7 +17,7 @@ namespace {
 
 class KubernetesHarness final : public ShellHarness {
  public:
-  // The cluster makes a lost task again after 10 s, 20 s, 40 s, 80 s.
+  // The cluster restarts a lost task after 10 s, 20 s, 40 s, 80 s.
   KubernetesHarness() : ShellHarness(std::chrono::seconds(240), true) {}
   void Prepare(DesiredJob* job) override {
     const char* image = std::getenv("SHOAL_TEST_IMAGE");

@@ -1,4 +1,4 @@
-// What only the local engine promises: real processes, found again after a crash, and nothing left.
+// Tests of the local engine alone: real processes, adoption after a crash, complete removal.
 #include "engine/local/local_engine.h"
 
 #include <gmock/gmock.h>

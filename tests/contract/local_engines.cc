@@ -1,4 +1,4 @@
-// The engines that need nothing but this machine.
+// The engines that need no cluster or daemon.
 #include "contract/harness.h"
 
 namespace shoal::engine {

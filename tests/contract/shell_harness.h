@@ -1,5 +1,5 @@
-// Tasks of the suite that are shell scripts, for the harnesses whose engines start processes or
-// containers of this machine.
+// Base of the harnesses whose engines start processes or containers of this machine: tasks are
+// shell scripts.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace shoal::engine {
 
-// A job's directory of its own, in which the tasks work; what exists is looked for among this
-// machine's processes by the job's id.
+// Tasks work in a temporary job directory; running tasks are found among this machine's processes
+// by the job's id.
 class ShellHarness : public Harness {
  public:
   Engine& engine() override { return *engine_; }
@@ -22,7 +22,7 @@ class ShellHarness : public Harness {
   DesiredTask Task(TaskBehavior kind, const std::string& role, int index) override;
   int Alive(const std::string& job_id) override;
   void KillTask(const std::string& job_id, const std::string& role, int index) override;
-  // As a coordinator writes where it listens.
+  // Writes coordinator.json, as a coordinator does.
   void Listen(const std::string& job_id, const Endpoint& endpoint) override;
   bool Await(const std::function<bool()>& condition) override;
 
@@ -32,7 +32,7 @@ class ShellHarness : public Harness {
   ShellHarness(std::chrono::seconds patience, bool first_process);
 
  private:
-  // Of no jobs yet.
+  // Makes an engine without jobs.
   virtual Result<std::unique_ptr<Engine>> Make() = 0;
 
   const std::chrono::seconds patience_;
@@ -41,12 +41,12 @@ class ShellHarness : public Harness {
   std::unique_ptr<Engine> engine_;
 };
 
-// Of an engine whose lost tasks are soon started again.
+// A harness of an engine that is made of options; lost tasks are restarted after 5 ms.
 template <typename Options, auto kMakeEngine>
 class OptionsHarness : public ShellHarness {
  protected:
   using ShellHarness::ShellHarness;
-  // What the options are beside that.
+  // Sets further options.
   virtual void Adjust(Options* /*options*/) {}
 
  private:
@@ -58,10 +58,10 @@ class OptionsHarness : public ShellHarness {
   }
 };
 
-// `shoal slurm` and `shoal marathon`, beside this program.
+// Path of the program with the commands `shoal slurm` and `shoal marathon`, beside this one.
 std::string HelperProgram();
 
-// A harness that is ready for use.
+// Creates a harness with an open engine.
 template <typename H>
 std::unique_ptr<Harness> MakeHarness() {
   auto harness = std::make_unique<H>();

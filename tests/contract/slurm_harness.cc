@@ -14,7 +14,7 @@ class SlurmHarness : public OptionsHarness<SlurmEngineOptions, MakeSlurmEngine> 
   void Adjust(SlurmEngineOptions* options) override { options->program = HelperProgram(); }
 };
 
-// Jobs that end with their controller: under an salloc of this machine, where there is room.
+// Jobs that end with their controller: allocated by salloc on this machine if resources are free.
 class AttendedHarness final : public SlurmHarness {
  public:
   void Prepare(DesiredJob* job) override { job->attended = true; }

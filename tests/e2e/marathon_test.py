@@ -184,7 +184,7 @@ class EndToEnd(MarathonTest):
         group = task.app.id.rsplit("/", 1)[0]
         request = urllib.request.Request(f"{self.marathon.url}/v2/groups{group}?force=true", method="DELETE")
         urllib.request.urlopen(request).close()
-        self.assertIn("somebody else removed it", self.finish(process, code=1))
+        self.assertIn("was removed from Marathon by another party", self.finish(process, code=1))
 
     def test_stop_removes_the_group(self):
         process = self.start_job(SLEEP % 600)

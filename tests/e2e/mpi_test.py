@@ -91,7 +91,7 @@ class MpiTest(unittest.TestCase):
             self.skipTest("there is no MPICH")
         code, out, err = self.run_job("mpich", "echo oh", "-hosts node7,worker-1")
         self.assertEqual(code, 1, out + err)
-        self.assertIn("the host 'node7', which is no task of this job that runs ranks, expected one of worker-0, worker-1",
+        self.assertIn("the host 'node7', which is not a task of this job that runs ranks, expected one of worker-0, worker-1",
                       out)
 
 

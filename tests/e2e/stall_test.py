@@ -92,7 +92,7 @@ class StallTest(harness.JobsTest):
         code, out, err = self.go(HUNG.replace("@DO@", "restart").replace("@FINE@", "1"))
         self.assertEqual(code, 0, out + err)
         self.assertIn("all tasks are started again, restart 1 of 1 for this", out)
-        self.assertIn("the job moves again", out)
+        self.assertIn("the job makes progress again", out)
 
     def test_it_is_only_said_by_default(self):
         job = self.home.start("run", self.home.write(

@@ -1,4 +1,4 @@
-// Fuzz entry: foreign job descriptions, all dialects; the first line "dmlc" makes the rest, split
+// Fuzz entry: foreign job descriptions of all formats; the first line "dmlc" makes the rest, split
 // at spaces, dmlc-submit's command line. Whatever the bytes, there is a sentence, or a job whose
 // text is read back as the very job or refused with a sentence.
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "ps/replication/replica_entry.h"
+#include "ps/lane/replica_entry.h"
 #include "ps/server/server_core.h"
 
 namespace {
@@ -20,7 +20,7 @@ using namespace shoal::ps;  // NOLINT
 class Nobody final : public ServerConnection {
  public:
   void Reply(const FrameHeader&, std::string_view) override {}
-  void Shut(const Status&) override {}
+  void CloseAfterFlush(const Status&) override {}
   void FlushReplies() override {}
 };
 

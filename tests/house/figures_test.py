@@ -11,7 +11,7 @@ LINES = [
      [("word2vec", "shoal, 1 worker, 2 threads", 1), ("word2vec", "gensim, 2 threads", 1)]),
     ("README.md", "| from the command until 4 tasks run | {:.0f} ms | `mpirun`: {:.0f} ms |",
      [("small-jobs", "4 tasks running, ms", 1), ("small-jobs", "the same by `mpirun`, ms", 1)]),
-    ("README.md", "| the same of 7 trainers on Kubernetes (8 pods) | {:.1f} s | `kubectl apply`: {:.1f} s |",
+    ("README.md", "| the same for 7 trainers on Kubernetes (8 pods) | {:.1f} s | `kubectl apply`: {:.1f} s |",
      [("kubernetes", "shoal run, word2vec of 7 tasks (8 pods)", 1), ("kubernetes", "kubectl apply, Jobs of 8 pods", 1)]),
     ("README.md", "| gensim 4, 2 threads | {:.2f} | 1 | | {:.0f} |",
      [("word2vec", "gensim, 2 threads", 1), ("word2vec", "gensim, 2 threads", 6)]),
@@ -26,18 +26,18 @@ LINES = [
     ("README.md", "| from command to exit | {:.0f} ms |", [("small-jobs", "4 × `true`, `shoal run`, ms", 1)]),
     ("README.md", "| durable commits ({:.0f} for the first job of a new state directory) | {:.0f} |",
      [("small-jobs", "durable commits, first job of a new state home", 1), ("small-jobs", "durable commits of it", 1)]),
-    ("README.md", "| a follower is told / gone after the last worker's end | {:.0f} ms / {:.0f} ms |",
+    ("README.md", "| a follower is signalled / has ended after the last worker's end | {:.0f} ms / {:.0f} ms |",
      [("small-jobs", "follower told after the last worker's end, ms", 1), ("small-jobs", "follower gone and command over, ms", 1)]),
     ("README.md", "| 4 tasks running (`mpirun` of the same: {:.0f} ms) | {:.0f} ms |",
      [("small-jobs", "the same by `mpirun`, ms", 1), ("small-jobs", "4 tasks running, ms", 1)]),
-    ("README.md", "| 16 tasks cancelled: the last process is gone | {:.0f} ms |",
+    ("README.md", "| 16 tasks cancelled: the last process has ended | {:.0f} ms |",
      [("small-jobs", "16 tasks cancelled, last process gone, ms", 1)]),
-    ("README.md", "| a task's log lines at {:.0f} MB/s, core-seconds a GB: launcher, coordinator, controller (`cat` into a file: {:.2f}) | "
+    ("README.md", "| a task's log lines at {:.0f} MB/s, core-seconds per GB: launcher, coordinator, controller (`cat` into a file: {:.2f}) | "
      "{:.2f}, {:.2f}, {:.2f} |",
      [("small-jobs", "lines of one task, MB/s", 1), ("small-jobs", "… `cat` from the same pipe into a file", 1),
       ("small-jobs", "lines of one task, processor seconds a GB: launcher", 1), ("small-jobs", "… coordinator", 1),
       ("small-jobs", "… controller", 1)]),
-    ("README.md", "| Kubernetes, 2 nodes: word2vec of 7 tasks, all training, beside compilers | {:.1f} s | `kubectl apply` of 8 plain pods until "
+    ("README.md", "| Kubernetes, 2 nodes: word2vec of 7 tasks, all training, with concurrent compilers | {:.1f} s | `kubectl apply` of 8 plain pods until "
      "all run {:.1f} s |",
      [("kubernetes", "shoal run, word2vec of 7 tasks (8 pods)", 1), ("kubernetes", "kubectl apply, Jobs of 8 pods", 1)]),
     ("docs/engines/kubernetes.md", "| from the command until the last of 7 word2vec tasks runs | {:.1f} s, {:.2f} × `kubectl apply` of 8 plain pods",

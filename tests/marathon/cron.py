@@ -1,4 +1,4 @@
-"""When the five fields of a crontab say that it is time, in a time zone; for the double of Metronome."""
+"""Evaluates the five fields of a crontab line in a time zone; for the double of Metronome."""
 
 import datetime
 import re

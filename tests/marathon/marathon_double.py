@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Marathon of this machine for tests: its REST interface as documented (1.8 to 1.11), whose tasks are real processes.
+"""A test double of Marathon: the REST interface as documented (1.8 to 1.11), with tasks that are real processes.
 
     marathon_double.py [--agents 3] [--user NAME:PASSWORD | --token TOKEN] [--sandboxes DIR]
 

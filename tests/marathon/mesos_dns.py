@@ -1,4 +1,4 @@
-"""Mesos-DNS as its documentation has it ("Service Naming"): a name server over UDP for the tasks of a double of Marathon.
+"""A test double of Mesos-DNS as documented ("Service Naming"): a UDP name server for the tasks of a double of Marathon.
 
     _TASK._tcp.marathon.mesos, _PORT._TASK._tcp.marathon.mesos   SRV: TASK is an app's path, its parts reversed, with '-' between them
     TASK-….marathon.slave.mesos                                  A: the agent, also beside an SRV record that names it

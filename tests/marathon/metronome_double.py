@@ -1,4 +1,4 @@
-"""A Metronome of this machine for tests: its REST interface as documented (v1: jobs, schedules, runs), whose runs are real
+"""A test double of Metronome: the REST interface as documented (v1: jobs, schedules, runs), with runs that are real
 processes. Its clock stands still until a test turns it: Metronome.advance(seconds) runs what was due in between, in order.
 What it is sent is checked against schema.json, and unknown fields are refused."""
 

@@ -1,5 +1,5 @@
-"""What Marathon does with apps: starts their instances where offers fit, starts again whatever ends, one deployment at
-a time on an app. All under one lock; a thread of its own does what is due."""
+"""The scheduler of the Marathon double: starts instances where offers fit, restarts ended ones, one deployment at a time
+per app. All state is under one lock; one thread executes due actions."""
 
 import datetime
 import re

@@ -1,5 +1,5 @@
-"""What is sent to the double, checked against schema.json: a small part of JSON schema, in which fields that are not
-named are refused."""
+"""Checks requests to the double against schema.json: a small part of JSON Schema, in which unlisted fields are
+rejected."""
 
 import json
 import pathlib

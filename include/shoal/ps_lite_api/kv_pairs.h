@@ -1,4 +1,4 @@
-// What workers and servers of shoal/ps_lite_compat.h say to each other.
+// The messages between workers and servers of shoal/ps_lite_compat.h.
 #pragma once
 
 #include <memory>

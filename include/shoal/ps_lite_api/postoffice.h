@@ -1,11 +1,12 @@
-// What shoal/ps_lite_compat.h stands on: one node of a ps-lite job (scheduler, server or worker),
-// its connections to the others, and the queues of those who get messages.
+// The base of shoal/ps_lite_compat.h: one node of a ps-lite job (scheduler, server or worker),
+// its connections to the others, and the queues of messages received.
 //
-// ps-lite's programs know one node a process, so there is one, Postoffice::Get(). Where it is comes
-// from DMLC_ROLE, DMLC_NUM_WORKER, DMLC_NUM_SERVER, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT,
-// DMLC_NODE_HOST and PORT, or, in a task of a Shoal job with the roles scheduler, server and
-// worker, from that. Every connection proves the job's token (SHOAL_TOKEN_FILE). Waits end with an
-// Error that names the node that is gone. Wire: docs/formats/lite-wire.md.
+// ps-lite's programs know one node a process, so there is one, Postoffice::Get(). Its role and
+// address come from DMLC_ROLE, DMLC_NUM_WORKER, DMLC_NUM_SERVER, DMLC_PS_ROOT_URI,
+// DMLC_PS_ROOT_PORT, DMLC_NODE_HOST and PORT, or, in a task of a Shoal job with the roles
+// scheduler, server and worker, from that. Every connection proves the job's token
+// (SHOAL_TOKEN_FILE). Waits end with an Error that names the node that is gone. Wire:
+// docs/formats/lite-wire.md.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ namespace shoal::ps {
 SHOAL_PS_INLINE namespace v1 {
   namespace lite {
 
-  // Bytes that somebody owns; shared, never copied.
+  // Bytes with a shared owner; never copied.
   struct Bytes {
     std::shared_ptr<void> owner;
     const void* data = nullptr;
@@ -55,10 +56,10 @@ SHOAL_PS_INLINE namespace v1 {
 
     // Variables that count instead of the process's own. Before Start.
     void SetVariables(std::map<std::string, std::string> variables);
-    // Joins the job; returns when all of its nodes have. Throws Error with a sentence that says who
-    // is missing, or which variable.
+    // Joins the job; returns when all of its nodes have. Throws Error that names the missing node
+    // or variable.
     void Start(int customer, bool barrier);
-    // Waits for everybody (if `barrier`), leaves, runs the callback.
+    // Waits for all nodes (if `barrier`), leaves, runs the callback.
     void Finalize(int customer, bool barrier);
     void RegisterExitCallback(std::function<void()> callback);
     // Returns when all nodes of the group are in it.
@@ -88,7 +89,7 @@ SHOAL_PS_INLINE namespace v1 {
   };
 
   // Gets the messages of one (app, customer) in a thread of its own, and knows which requests have
-  // been answered by whom.
+  // been answered, and by which nodes.
   class Customer {
    public:
     using Handler = std::function<void(const Message&)>;

@@ -30,7 +30,7 @@ static const int kWorkerGroup = 4;
 
 using Customer = ::shoal::ps::lite::Customer;
 
-// What is used of ps-lite's class of this name.
+// The functions of ps-lite's class of this name that programs use.
 class Postoffice {
  public:
   static Postoffice* Get() {

@@ -104,7 +104,7 @@ class Table:
 
     def pull(self, keys: Any, out: Any = None, *, wait: bool = True, timeout: float = 60.0) -> Any:
         """The rows of ``keys``, in ``out``: float32 memory for n rows, by default a new numpy array of the keys' shape
-        and one axis more. A row of a sparse table that nobody has pushed to has its initial value."""
+        and one axis more. A row of a sparse table without a push has its initial value."""
         keys = _array(keys)
         request = self._core._pull(keys, _empty(keys, self.dim) if out is None else out)
         return request.wait(timeout) if wait else request
@@ -190,7 +190,7 @@ class Client:
         return self._core._get_progress(worker)
 
     def checkpoint(self, timeout: float = 120.0) -> Checkpoint:
-        """Takes a consistent checkpoint of all servers while everybody goes on; durable when it returns."""
+        """Takes a consistent checkpoint of all servers while training goes on; durable when it returns."""
         return Checkpoint(*self._core._checkpoint(timeout))
 
     def leave(self, timeout: float = 60.0) -> None:

@@ -91,7 +91,8 @@ void Acceptor::AcceptOne() {
     return;
   }
   if (unproven_.size() == kMaxUnproven) {
-    Refuse(unproven_.front(), ResourceExhausted("too many connections prove nothing"));
+    Refuse(unproven_.front(),
+           ResourceExhausted("too many connections without a proof of the token"));
     unproven_.pop_front();
   }
   Unproven& one = unproven_.emplace_back();
@@ -108,7 +109,7 @@ bool Acceptor::Receive(Unproven* from) {
       ps::ReceiveSome(from->fd.get(), bytes, ListenerProof::kBytes - from->received.size());
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
   if (got <= 0) {
-    Refuse(*from, Unavailable("it went away before it proved the job's token"));
+    Refuse(*from, Unavailable("it disconnected before it proved the job's token"));
     return false;
   }
   from->received.append(bytes, static_cast<size_t>(got));
@@ -124,11 +125,11 @@ bool Acceptor::Receive(Unproven* from) {
   return false;
 }
 
-// Strangers must not fill the log either.
-void Acceptor::Refuse(const Unproven& whom, const Status& why) {
+// Unauthenticated connections must not fill the log.
+void Acceptor::Refuse(const Unproven& refused, const Status& why) {
   ++refused_;
   if (refused_ <= kToldEach || std::has_single_bit(refused_))
-    LogWarning("refused {}: {} ({} refused so far)", whom.name, why.message(), refused_);
+    LogWarning("refused {}: {} ({} refused so far)", refused.name, why.message(), refused_);
 }
 
 }  // namespace shoal::bindings

@@ -1,6 +1,6 @@
 // Takes the connections that come to a node of a ps-lite job, and gives on those whose other side
-// proves the job's token. All in one thread and in bounded memory, however many strangers come and
-// whatever they say or do not say.
+// proves the job's token. One thread and bounded memory, whatever number of
+// unauthenticated connections arrives and whatever they send.
 //
 // Made by postoffice_node.cc, one a listener.
 #pragma once
@@ -44,7 +44,7 @@ class Acceptor {
   void AcceptOne();
   // False: it is done with.
   bool Receive(Unproven* from);
-  void Refuse(const Unproven& whom, const Status& why);
+  void Refuse(const Unproven& refused, const Status& why);
   int WaitMilliseconds() const;
 
   UniqueFd listener_;

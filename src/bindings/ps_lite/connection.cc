@@ -80,7 +80,7 @@ MessageHeader MakeHeader(const Message& message) {
 
 ListenerProof::ListenerProof() : nonce_(RandomHex(kNonceChars / 2)) {}
 
-// The side that dials proves first, so that a stranger who dials learns nothing.
+// The dialling side proves first, so that an unauthenticated dialler learns nothing.
 Result<std::string> ListenerProof::Check(std::string_view received, std::string_view token) const {
   static_assert(kBytes == kNonceChars + kProofChars);
   const std::string other(received.substr(0, kNonceChars));

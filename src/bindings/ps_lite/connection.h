@@ -69,7 +69,7 @@ class Connection {
   Status Send(const Message& message);
   // One thread. Unavailable at the end.
   Status Receive(Message* message);
-  // Wakes whoever sends or receives. Any thread.
+  // Wakes the threads that send or receive; both calls fail from now on. Any thread.
   void Shutdown();
   const std::string& name() const { return name_; }
 

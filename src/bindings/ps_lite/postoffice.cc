@@ -1,4 +1,4 @@
-// What programs call of shoal/ps_lite_api/postoffice.h.
+// The public functions of shoal/ps_lite_api/postoffice.h.
 #include <algorithm>
 
 #include "bindings/environment.h"
@@ -38,7 +38,7 @@ Postoffice::~Postoffice() = default;
 void Postoffice::SetVariables(std::map<std::string, std::string> variables) {
   const std::lock_guard lock(impl_->mu);
   impl_->variables = std::move(variables);
-  if (!impl_->starting) impl_->config_known = false;
+  if (impl_->phase == Impl::Phase::kIdle) impl_->config_known = false;
 }
 
 void Postoffice::Start(int customer, bool barrier) {
@@ -47,15 +47,17 @@ void Postoffice::Start(int customer, bool barrier) {
   {
     std::unique_lock lock(impl_->mu);
     impl_->customers_in.insert(customer);
-    first = !std::exchange(impl_->starting, true);
-    if (!first) Check(impl_->Await(&lock, [this] { return impl_->started; }));
+    first = impl_->phase == Impl::Phase::kIdle;
+    if (first) impl_->phase = Impl::Phase::kStarting;
+    if (!first)
+      Check(impl_->Await(&lock, [this] { return impl_->phase >= Impl::Phase::kStarted; }));
   }
   if (!first) return;
   impl_->owner = new bindings::OwnerProcess;
   impl_->Open();
   {
     const std::lock_guard lock(impl_->mu);
-    impl_->started = true;
+    impl_->phase = Impl::Phase::kStarted;
     impl_->changed.notify_all();
   }
   if (barrier) Barrier(customer, kSchedulerId + kServers + kWorkers);
@@ -85,7 +87,7 @@ void Postoffice::Barrier(int /*customer*/, int group) {
   std::shared_ptr<Connection> scheduler;
   {
     const std::lock_guard lock(impl_->mu);
-    passed = impl_->barrier_passed[group];
+    passed = impl_->barriers[group].passed;
     if (impl_->id != kSchedulerId) scheduler = impl_->connections[kSchedulerId];
   }
   Message enter = Control(kBarrier);
@@ -96,7 +98,7 @@ void Postoffice::Barrier(int /*customer*/, int group) {
     impl_->CountBarrier(group);
   }
   std::unique_lock lock(impl_->mu);
-  Check(impl_->Await(&lock, [&] { return impl_->barrier_passed[group] > passed; }));
+  Check(impl_->Await(&lock, [&] { return impl_->barriers[group].passed > passed; }));
 }
 
 int Postoffice::num_workers() const { return impl_->Config().workers; }
@@ -116,7 +118,8 @@ void Postoffice::Send(const Message& message) {
   outgoing.sender = impl_->id;
   if (outgoing.recver == impl_->id) return impl_->Deliver(std::move(outgoing));
   const std::shared_ptr<Connection> connection = impl_->ConnectionTo(outgoing.recver);
-  if (connection == nullptr) Throw(Unavailable("there is no way to " + NameOf(outgoing.recver)));
+  if (connection == nullptr)
+    Throw(Unavailable("no connection leads to " + NameOf(outgoing.recver)));
   Check(connection->Send(outgoing).With(NameOf(outgoing.recver)));
 }
 

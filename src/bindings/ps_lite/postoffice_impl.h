@@ -1,9 +1,9 @@
-// What is inside Postoffice and Customer (shoal/ps_lite_api/postoffice.h): one node of a ps-lite
-// job.
+// The implementation of Postoffice and Customer (shoal/ps_lite_api/postoffice.h): one node of a
+// ps-lite job.
 //
-// The scheduler knows everybody and relays what has no shorter way; workers have a connection to
-// every server. Each connection has a thread that receives. postoffice_node.cc: joining,
-// connections, barriers; postoffice.cc: what programs call.
+// The scheduler is connected to all nodes and relays messages without a direct connection; workers
+// have a connection to every server. Each connection has a thread that receives.
+// postoffice_node.cc: joining, connections, barriers; postoffice.cc: what programs call.
 #pragma once
 
 #include <fmt/format.h>
@@ -90,7 +90,8 @@ struct Postoffice::Impl {
   std::atomic<bool> config_known{false};
   NodeConfig
       config;  // written under mu before config_known; then constant but for its port, until Close
-  bool starting = false, started = false;                  // guarded by mu
+  enum class Phase : uint8_t { kIdle, kStarting, kStarted, kEnding };
+  Phase phase = Phase::kIdle;                              // guarded by mu
   std::set<int> customers_in;                              // guarded by mu: that have started
   int id = 0;                                              // guarded by mu; constant once welcomed
   std::map<int, std::shared_ptr<Connection>> connections;  // guarded by mu, by node
@@ -101,10 +102,13 @@ struct Postoffice::Impl {
     Message message;
     TimePoint since;
   };
-  std::deque<Undelivered> undelivered;     // guarded by mu: for customers that are not there yet
-  bool watching = false;                   // guarded by mu: WatchUndelivered runs
-  std::map<int, int> barrier_in;           // guarded by mu; scheduler: by group
-  std::map<int, uint64_t> barrier_passed;  // guarded by mu, by group
+  std::deque<Undelivered> undelivered;  // guarded by mu: for customers that are not there yet
+  bool watching = false;                // guarded by mu: WatchUndelivered runs
+  struct BarrierCount {
+    int entered = 0;      // scheduler: nodes in the present round
+    uint64_t passed = 0;  // rounds that all nodes have passed
+  };
+  std::map<int, BarrierCount> barriers;  // guarded by mu, by group
   struct Newcomer {
     std::shared_ptr<Connection> connection;
     bool server;
@@ -113,7 +117,6 @@ struct Postoffice::Impl {
   };
   std::vector<Newcomer> newcomers;  // guarded by mu; scheduler
   shoal::Status failed;             // guarded by mu
-  bool ending = false;              // guarded by mu
   std::optional<TimePoint>
       ranked_since;      // guarded by mu; scheduler: since when all have their ranks
   bool failing = false;  // guarded by mu: `failed` is about to be set

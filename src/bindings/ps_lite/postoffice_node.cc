@@ -48,14 +48,14 @@ void Postoffice::Impl::Fail(const shoal::Status& why) {
   std::vector<std::shared_ptr<Connection>> tell;
   {
     const std::lock_guard lock(mu);
-    if (ending || std::exchange(failing, true)) return;
+    if (phase == Phase::kEnding || std::exchange(failing, true)) return;
     if (id == kSchedulerId) {
       for (const auto& [node, connection] : connections) tell.push_back(connection);
       for (const Newcomer& one : newcomers) tell.push_back(one.connection);
     }
   }
   LogError("{}", why.message());
-  // Before anybody here hears of it and ends: the others shall know whose fault it was.
+  // Before this process learns of it and ends: the other nodes shall know the cause.
   for (const auto& connection : tell) (void)connection->Send(Control(kLost, why.message()));
   const std::lock_guard lock(mu);
   failed = why;
@@ -88,7 +88,7 @@ void Postoffice::Impl::Deliver(Message message, std::optional<TimePoint> since) 
 // must not wait for ever.
 void Postoffice::Impl::WatchUndelivered() {
   std::unique_lock lock(mu);
-  while (!ending && failed.ok()) {
+  while (phase != Phase::kEnding && failed.ok()) {
     const auto oldest = std::find_if(undelivered.begin(), undelivered.end(),
                                      [](const Undelivered& one) { return one.message.request; });
     if (oldest == undelivered.end()) {
@@ -124,7 +124,7 @@ void Postoffice::Impl::HandleMessage(const std::shared_ptr<Connection>& connecti
   if (next != nullptr) (void)next->Send(message);
 }
 
-// One connection's whole life.
+// Receives from one connection until its end.
 void Postoffice::Impl::ReceiveFrom(std::shared_ptr<Connection> connection) {
   Message message;
   shoal::Status status;
@@ -137,10 +137,11 @@ void Postoffice::Impl::ReceiveFrom(std::shared_ptr<Connection> connection) {
     for (const auto& [other, its] : connections) {
       if (its == connection) node = other;
     }
-    polite = ending || node == 0 || gone.contains(node);
+    polite = phase == Phase::kEnding || node == 0 || gone.contains(node);
     if (node == 0)
       std::erase_if(newcomers, [&](const Newcomer& one) { return one.connection == connection; });
-    if (ending) gone.insert(node);  // its good-bye may have gone down with the connection
+    if (phase == Phase::kEnding)
+      gone.insert(node);  // its good-bye may have gone down with the connection
     changed.notify_all();
   }
   if (!polite) {
@@ -167,7 +168,7 @@ void Postoffice::Impl::HandleControl(const std::shared_ptr<Connection>& connecti
   }
   const std::lock_guard lock(mu);
   if (message.head == kHello) connections[message.sender] = connection;
-  if (message.head == kPassed) ++barrier_passed[message.customer];
+  if (message.head == kPassed) ++barriers[message.customer].passed;
   if (message.head == kBye) gone.insert(message.sender);
   changed.notify_all();
 }
@@ -211,7 +212,7 @@ void Postoffice::Impl::RejectOtherJob() {
                                      config.root)));
 }
 
-// Ranks as they were wished for, else in the order of joining; then everybody is told.
+// Assigns the wanted ranks, else ranks in the order of joining; then tells all nodes.
 void Postoffice::Impl::AssignRanks() {
   std::vector<std::pair<std::shared_ptr<Connection>, Message>> messages;
   {
@@ -258,10 +259,10 @@ void Postoffice::Impl::CountBarrier(int group) {
   {
     const std::lock_guard lock(mu);
     const std::vector<int> ids = Ids(group);
-    if (++barrier_in[group] < static_cast<int>(ids.size())) return;
-    barrier_in[group] = 0;
+    if (++barriers[group].entered < static_cast<int>(ids.size())) return;
+    barriers[group].entered = 0;
     for (const int node : ids) {
-      if (node == id) ++barrier_passed[group];
+      if (node == id) ++barriers[group].passed;
       if (const auto connection = connections.find(node); connection != connections.end())
         tell.push_back(connection->second);
     }
@@ -286,7 +287,7 @@ const NodeConfig& Postoffice::Impl::Config() {
 }
 
 void Postoffice::Impl::Open() {
-  config_known = false;  // they may have changed since somebody asked
+  config_known = false;  // the variables may have changed since the first query
   Config();
   if (config.role != bindings::NodeRole::kWorker) Listen();
   const TimePoint until = RealClock::Get()->Now() + kGatherTimeout;
@@ -346,7 +347,7 @@ std::shared_ptr<Connection> Postoffice::Impl::Dial(const std::string& address, T
           "DMLC_NUM_WORKER",
           connection.status().message())));
     }
-    // It may not listen yet. Who hears meanwhile that the job has failed does not try on.
+    // It may not listen yet. When the job has failed meanwhile, dialling ends.
     std::unique_lock lock(mu);
     changed.wait_for(lock, kDialAgain, [this] { return !failed.ok(); });
     if (!failed.ok()) Throw(failed.With("joining the job"));
@@ -387,7 +388,7 @@ void Postoffice::Impl::Close() {
   std::vector<std::shared_ptr<Connection>> all;
   {
     const std::lock_guard lock(mu);
-    ending = true;  // from now on nobody's going is a loss
+    phase = Phase::kEnding;  // from now on a node that goes is no loss
     changed.notify_all();
     for (const auto& [node, connection] : connections) all.push_back(connection);
   }
@@ -397,7 +398,8 @@ void Postoffice::Impl::Close() {
   std::vector<std::thread> last;
   {
     std::unique_lock lock(mu);
-    // Whoever is cut off must have heard the good-bye: the scheduler waits for everybody's.
+    // A node must have received the good-bye before it is disconnected: the scheduler waits for
+    // those of all nodes.
     const size_t others = id == kSchedulerId ? connections.size() : 0;
     changed.wait_for(lock, std::chrono::seconds(5),
                      [&] { return gone.size() >= others || !failed.ok(); });
@@ -416,10 +418,9 @@ void Postoffice::Impl::Close() {
   newcomers.clear();
   undelivered.clear();
   watching = false;
-  barrier_in.clear();
-  barrier_passed.clear();
+  barriers.clear();
   id = 0;
-  ending = starting = started = false;
+  phase = Phase::kIdle;
   ranked_since.reset();
   delete owner.exchange(nullptr);
 }

@@ -29,7 +29,7 @@ json::object ToJson(const importer::ImportedJob& imported) {
                                   {"kept_for", loss.engine},
                                   {"minor", loss.minor}});
   }
-  return {{"dialect", imported.dialect},
+  return {{"dialect", imported.format},
           {"file", imported.file},
           {"job", job::ToJson(imported.job)},
           {"losses", std::move(losses)}};
@@ -39,7 +39,7 @@ int ImportFile(const Context& context, const Arguments& arguments) {
   Result<importer::ImportedJob> imported =
       importer::LoadJobFile(arguments.file, arguments.set, arguments.document);
   if (!imported.ok()) return PrintError(imported.status());
-  if (imported->dialect.empty()) PrintNote(imported->file + " is a job file already");
+  if (imported->format.empty()) PrintNote(imported->file + " is a job file already");
   return PrintResult(context.json ? JsonLine(ToJson(*imported))
                                   : importer::WriteImported(*imported));
 }

@@ -10,7 +10,7 @@
 #include "cli/jobs/session.h"
 #include "cli/terminal/report.h"
 #include "net/event_loop.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::cli {
 namespace {
@@ -56,10 +56,8 @@ Status SendScaleRequest(rendezvous::CoordinatorClientOptions options, const Scal
   callbacks.on_event = [&](const rendezvous::JobEvent& event) {
     const bool mine = event.text.find(reason) != std::string::npos;
     if (event.type == Type::kScaled && mine) finish(Status::Ok());
-    const std::string refused = rendezvous::kNotScaled + request.role + ": ";
-    if (event.type == Type::kNote && event.text.starts_with(refused)) {
+    if (rendezvous::RefusalOf(event, request.role) == rendezvous::RequestRefusal::kScale)
       finish(FailedPrecondition(event.text));
-    }
     if (event.type == Type::kVerdict) finish(FailedPrecondition("the job has ended"));
   };
   callbacks.on_closed = [&](const Status& status) {

@@ -21,7 +21,7 @@
 #include "job/execution/plan.h"
 #include "net/event_loop.h"
 #include "ps/client/admin.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::cli {
 namespace {

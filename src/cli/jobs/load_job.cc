@@ -71,7 +71,7 @@ Status RefuseEntryPoint(const job::Job& job, const std::string& engine,
 // Prints to standard error a sentence for each dropped setting that may affect programs on this
 // engine; nothing for a native job file.
 void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine) {
-  if (imported.dialect.empty()) return;
+  if (imported.format.empty()) return;
   size_t minor = 0;
   for (const importer::ImportLoss& loss : imported.losses) {
     if (loss.engine == engine) continue;

@@ -16,7 +16,7 @@
 #include "controller/store/process_identity.h"
 #include "controller/store/store.h"
 #include "engine/engine.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::cli {
 

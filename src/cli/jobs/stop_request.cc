@@ -14,7 +14,7 @@
 #include "engine/tasks/coordinator_location.h"
 #include "job/execution/job_dir.h"
 #include "net/event_loop.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::cli {
 namespace {
@@ -94,8 +94,8 @@ class StopRequestSender {
         decided_ = true;
         OnCoordinatorGone();
       }
-      const bool refused = event.text.starts_with(rendezvous::kNotSuspended);
-      if (event.type == Type::kNote && refused) Finish(FailedPrecondition(event.text));
+      if (rendezvous::RefusalOf(event) == rendezvous::RequestRefusal::kSuspend)
+        Finish(FailedPrecondition(event.text));
     };
     callbacks.on_closed = [this](const Status& status) {
       // The coordinator refused the token: waiting is useless.

@@ -10,7 +10,7 @@
 #include "cli/terminal/async_writer.h"
 #include "cli/terminal/progress.h"
 #include "controller/store/job_record.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::cli {
 

@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 #include "net/event_loop.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::controller {
 

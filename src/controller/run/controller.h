@@ -24,7 +24,7 @@
 #include "engine/engine.h"
 #include "job/spec/job.h"
 #include "net/event_loop.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::controller {
 

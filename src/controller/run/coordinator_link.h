@@ -16,9 +16,9 @@
 #include "controller/run/log_delivery.h"
 #include "controller/run/loop_task_group.h"
 #include "net/event_loop.h"
-#include "rendezvous/protocol/coordinator_client.h"
-#include "rendezvous/transfer/file_uploader.h"
-#include "rendezvous/transfer/output_downloader.h"
+#include "rendezvous/client/coordinator_client.h"
+#include "rendezvous/client/file_uploader.h"
+#include "rendezvous/client/output_downloader.h"
 
 namespace shoal::controller {
 

@@ -378,8 +378,8 @@ void Run::WaitForRequeue() {
 }
 
 bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
-  return options_.engine->HasOwnQueue() && verdict.state == JobState::kSuspended &&
-         verdict.reason == rendezvous::kContinuesInNextAllocation && cancel_reason_.empty();
+  return options_.engine->HasOwnQueue() && cancel_reason_.empty() &&
+         rendezvous::ContinuationOf(verdict) == rendezvous::Continuation::kNextAllocation;
 }
 
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {

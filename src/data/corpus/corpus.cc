@@ -14,7 +14,7 @@
 namespace shoal::data {
 namespace {
 
-// A border of two shards, and the weight of all text before it.
+// A boundary between two shards, and the weight of all text before it.
 struct ShardBorder {
   ShardBoundary place;
   uint64_t weight = 0;
@@ -45,7 +45,7 @@ struct Corpus::State {
   mutable std::mutex mu;
   mutable std::unordered_map<size_t, uint64_t> measured;  // text bytes by file; guarded by mu
 
-  // One thread decompresses, the others of the process wait for what it learns.
+  // One thread measures a file; the other threads of the process wait for the result.
   Result<uint64_t> TextBytes(size_t file) const {
     std::lock_guard lock(mu);
     const auto found = measured.find(file);
@@ -55,8 +55,8 @@ struct Corpus::State {
     return bytes;
   }
 
-  // Where the text is cut for the weight `target` to lie before it; at a compressed file's border
-  // if that is at most `near` away.
+  // The boundary with the weight `target` before it; moved to the end of a compressed file that is
+  // at most `near` away.
   Result<ShardBorder> FindBorder(uint64_t target, uint64_t near) const {
     if (target == 0) return ShardBorder{};
     if (target >= starts.back()) return ShardBorder{{files.size(), 0}, starts.back()};

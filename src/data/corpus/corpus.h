@@ -1,17 +1,16 @@
-// Exact and disjoint parts of a text of many files, without splitting or copying anything: every
-// worker opens the same files and cuts the same parts. Workers of a trainer call this; the
-// tokenizer reads the shards.
+// Divides a text of many files into exact, disjoint shards without copying anything. Every worker
+// opens the same files and computes the same shards; tokenizers and example readers read them.
 //
-// The rule. The files in order are one line of text; a file's end is a sentence's end and never
-// joins two words. The line is cut at `count - 1` places of equal distance. A place inside a line
-// of text moves to the start of the next line if that begins within kLineSearch bytes (so that
-// sentences stay whole), and otherwise stays, and a word belongs to the shard in which its first
-// byte lies. So each word is in exactly one shard, and the shards in order give the words in order.
+// The rule: the files in order form one line of bytes. The end of a file ends a sentence and never
+// joins two words. The line is cut at `count − 1` equally spaced positions. A position inside a
+// line of text moves to the start of the next line if that is within kLineSearch bytes, so that
+// sentences stay whole; otherwise it stays, and a word belongs to the shard in which its first byte
+// lies. So each word is in exactly one shard, and the shards in order give the words in order.
 //
-// Compressed files cannot be entered in the middle. A cut goes to the nearest border of such a file
-// if that is near enough (5 % of a shard); otherwise both neighbours decompress that file, and each
-// takes its part of the decompressed text. Compressed bytes count kCompressedWeight times in the
-// balance, for their text is longer than they are.
+// Compressed files cannot be entered in the middle. A cut moves to the nearest end of such a file
+// if that is near enough (5 % of a shard); otherwise both neighbours decompress the file and each
+// reads its part of the text. Compressed bytes count kCompressedWeight times in the balance,
+// because their text is longer.
 #pragma once
 
 #include <cstdint>
@@ -30,62 +29,62 @@ inline constexpr uint64_t kEndOfFile = UINT64_MAX;
 inline constexpr uint64_t kLineSearch = 64 * 1024;
 inline constexpr uint64_t kCompressedWeight = 3;
 
-// Bytes [begin, end) of one file's text, as the places lie before they are moved to a line's start;
-// end may be kEndOfFile.
+// Bytes [begin, end) of one file's text, before positions move to the start of a line; `end` may be
+// kEndOfFile.
 struct Segment {
   size_t file = 0;
   uint64_t begin = 0;
   uint64_t end = kEndOfFile;
 };
 
-// Empty where there are more shards than bytes.
+// A list of segments, read in order. Empty if there are more shards than bytes.
 struct Shard {
   uint64_t index = 0;
   uint64_t count = 1;
   std::vector<Segment> segments;
 };
 
-// A place in the line of files: byte `position` of a file's text. The end is {number of files, 0}.
+// A position in the corpus: byte `position` of the text of file `file`. The end is {number of
+// files, 0}.
 struct ShardBoundary {
   uint64_t file = 0;
   uint64_t position = 0;
   bool operator==(const ShardBoundary&) const = default;
 };
 
-// The files of one text. Cheap to copy; const calls are thread-safe.
+// The files of one text. Immutable and cheap to copy (shared state); all calls are thread-safe.
 class Corpus {
  public:
-  // Inspects every file, in the order given ("file:///a/b" is /a/b). Empty files are left out with
-  // a warning in the log. Errors as InspectFile; InvalidArgument if there is no file, or all are
-  // empty.
+  // Inspects the files in the given order ("file:///a/b" is /a/b). Empty files are dropped with a
+  // warning in the log. Errors as InspectFile; InvalidArgument if no file is left.
   static Result<Corpus> Open(const std::vector<std::string>& paths);
 
   const std::vector<SourceFile>& files() const;
-  // On disk, over all files.
+  // Total size on disk, compressed or not.
   uint64_t stored_bytes() const;
-  // Of the number, order, sizes and kinds of the files: equal for all workers that see the same
-  // data.
+  // A hash of the number, order, sizes and kinds of the files: equal for all workers that see the
+  // same data.
   uint64_t fingerprint() const;
 
-  // Part `index` of `count` (index < count). A worker of W with T threads takes the parts
-  // [worker·T, worker·T + T) of W·T. Everybody must use the same count. O(files), except that a
-  // compressed file which a cut enters is decompressed once to learn its length (remembered).
+  // Shard `index` of `count` (index < count). Worker w of W workers with T threads takes the shards
+  // w·T … w·T + T − 1 of W·T; all workers must use the same count. O(files), except that a
+  // compressed file that a cut enters is decompressed once to learn its length (cached).
   Result<Shard> MakeShard(uint64_t index, uint64_t count) const;
 
-  // Shard `index` of `count` of part `part` of `parts` (part < parts, index < count): together they
-  // are exactly MakeShard(part, parts), whatever the count. So workers that cut their parts into
-  // unlike numbers of shards, a thread each, still leave no gap and no overlap between them.
+  // Shard `index` of `count` within part `part` of `parts` (part < parts, index < count). The
+  // shards of a part are exactly MakeShard(part, parts) for any count, so that workers with
+  // different numbers of threads leave no gap and no overlap.
   Result<Shard> MakeShardWithin(uint64_t part, uint64_t parts, uint64_t index,
                                 uint64_t count) const;
 
-  // Where part `index` of `count` begins (index <= count): part `index - 1` ends there.
+  // Where part `index` of `count` begins (index ≤ count), which is where part `index − 1` ends.
   Result<ShardBoundary> FindBoundary(uint64_t index, uint64_t count) const;
 
-  // Which parts of `count` read a file, by its place in files(), and about how many of its stored
-  // bytes; as MakeShard, but no compressed file is looked into. O(parts that read it).
+  // For each of `count` parts that reads file `file` (index in files()): about how many of its
+  // stored bytes. Unlike MakeShard, never decompresses. O(parts that read it).
   std::map<uint64_t, uint64_t> BytesByPart(size_t file, uint64_t count) const;
 
-  // The same text, with copies of some of its files, by their places in files(), read instead.
+  // The same corpus, but reading copies of some files: index in files() → path of the copy.
   Corpus WithCopies(const std::map<size_t, std::filesystem::path>& copies) const;
 
  private:

@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kInputBlock = 128 * 1024;
 
-// The stored bytes of a file, no further than it was long when it was inspected: a file that grows
-// meanwhile is the same text for everybody.
+// Reads the stored bytes of a file up to the size at inspection: a file that grows meanwhile is the
+// same text for all workers.
 class RawFile {
  public:
   explicit RawFile(const SourceFile& file) : file_(file) {}
@@ -97,13 +97,13 @@ class PlainStream final : public TextStream {
   RawFile stored_;
 };
 
-// What gzip and zstd have in common: a block of stored bytes in front of the decoder.
+// The common part of gzip and zstd: a buffer of stored bytes before the decoder.
 class CompressedStream : public TextStream {
  protected:
   explicit CompressedStream(const SourceFile& file) : TextStream(file), stored_(file_) {}
   bool Jump(uint64_t) override { return false; }
 
-  // Refills the block if it is used up; it stays empty at the file's end.
+  // Refills the buffer if it is used up; leaves it empty at the end of the file.
   Status Refill() {
     if (next_ < filled_) return Status::Ok();
     next_ = 0;
@@ -155,7 +155,7 @@ class GzipStream final : public CompressedStream {
     return static_cast<size_t>(room - zlib_.avail_out);
   }
 
-  // Zero bytes behind the last member, which tapes and some tools leave, are no text.
+  // Zero bytes after the last member (written by tapes and some tools) are not text.
   bool SkipPadding() {
     const size_t before = next_;
     while (next_ < filled_ && block_[next_] == '\0') ++next_;
@@ -198,7 +198,7 @@ class ZstdStream final : public CompressedStream {
     ZSTD_outBuffer out{to, size, 0};
     while (out.pos == 0) {
       TRY(Refill());
-      // At the end of the file the decoder may still hold text of the frame that it is in.
+      // At the end of the file the decoder may still hold text of the current frame.
       if (next_ == filled_ && frame_ended_) return size_t{0};
       ZSTD_inBuffer in{block_.data(), filled_, next_};
       const bool starved = next_ == filled_;
@@ -265,8 +265,8 @@ Result<Compression> CompressionOf(const SourceFile& file, std::string_view head)
   return Compression::kNone;
 }
 
-// Looks through the beginning of the text: corrupt compression, NUL bytes and heaps of control
-// characters are found before a job begins.
+// Checks the beginning of the text, so that corrupt compression, NUL bytes and binary data are
+// found before a job starts.
 Status CheckBeginning(const SourceFile& file) {
   TRY_ASSIGN(auto stream, TextStream::Open(file));
   std::vector<char> text(64 * 1024);

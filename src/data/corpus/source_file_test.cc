@@ -70,7 +70,7 @@ std::string Refusal(const std::filesystem::path& path) {
   return result.status().message();
 }
 
-TEST(Source, RefusesWhatIsNoTextFileWithOneSentence) {
+TEST(Source, RefusesFilesThatAreNotText) {
   TextFiles files;
   EXPECT_THAT(Refusal(files.directory() / "none"), HasSubstr("none does not exist"));
   EXPECT_THAT(Refusal(files.directory()), HasSubstr("is a directory"));

@@ -40,7 +40,7 @@ Result<std::vector<std::string>> CellsOf(std::string_view line, char delimiter) 
   return cells;
 }
 
-// The column called so, or of that number from 1; kNone if there is none.
+// The index of the column with this name, or with this number from 1; kNone if there is none.
 size_t Find(const std::vector<std::string>& names, std::string_view wanted) {
   const auto found = std::find(names.begin(), names.end(), wanted);
   if (found != names.end()) return static_cast<size_t>(found - names.begin());
@@ -57,7 +57,7 @@ Status NoColumn(const char* what, std::string_view wanted, const std::vector<std
                                      shown < names.size() ? ", …" : ""));
 }
 
-// The place of exactly this name.
+// The index of the column with exactly this name.
 size_t FindName(const std::vector<std::string>& names, std::string_view wanted) {
   const auto found = std::find(names.begin(), names.end(), wanted);
   return found == names.end() ? CsvColumns::kNone : static_cast<size_t>(found - names.begin());
@@ -90,7 +90,7 @@ Status CheckHeader(const CsvOptions& options, const std::vector<std::string>& na
                   known.empty() ? "" : known.back(), names);
 }
 
-// Of columns that no line names.
+// Names for columns without a header.
 Result<std::vector<std::string>> NamesByPlace(const CsvOptions& options, size_t count) {
   std::vector<std::string> names;
   if (!options.trained) {

@@ -1,4 +1,4 @@
-// Lines of CSV files as examples.
+// Parses lines of CSV into examples.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -28,7 +28,7 @@ std::vector<std::string> Cells(std::string_view line, char delimiter = ',') {
   return cells;
 }
 
-TEST(Csv, CellsAreWhatIsMeant) {
+TEST(Csv, CellsAreUnquotedAndTrimmed) {
   EXPECT_THAT(Cells("a,b,c"), ElementsAre("a", "b", "c"));
   EXPECT_THAT(Cells(""), ElementsAre(""));
   EXPECT_THAT(Cells(",,"), ElementsAre("", "", ""));
@@ -175,7 +175,7 @@ TEST(Csv, EveryLineIsInExactlyOneShardAndHeadersInNone) {
   }
 }
 
-TEST(Csv, WhatIsWrongIsNamedWithItsLine) {
+TEST(Csv, ErrorsNameTheLine) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"label,a\n1,2\n7,3\n", ":3: got '7,3', expected a label: -1, 0 or 1"},
       {"label,a\n1,2,3\n", ":2: got '3', expected 2 columns in every line, as in the first"},
@@ -240,7 +240,7 @@ TEST(Libffm, FieldsAreKeptOnRequest) {
               HasSubstr(":2: got '65536:1:1', expected a field below 65536"));
 }
 
-TEST(Csv, AColumnIsAFieldWhateverItsPlace) {
+TEST(Csv, AColumnIsAFieldInAnyOrder) {
   const auto read = [](const char* text) {
     TextFiles files;
     files.Add(text);

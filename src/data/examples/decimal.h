@@ -1,5 +1,5 @@
-// Decimal numbers in text that ends with a byte that is no part of any number: no bounds are
-// checked beside. For examples.cc.
+// Parses decimal numbers in text that ends with a byte outside of any number, so that no bounds are
+// checked.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 
 namespace shoal::data {
 
-// Up to seven decimal digits at `text` → *value; gives their number, 8 if there are eight or more
-// (and no value). Reads 8 bytes. After Lemire, "Quickly parsing eight digits" (2022).
+// Parses up to seven decimal digits; returns their number, or 8 (and no value) for eight or more.
+// Reads 8 bytes. After Lemire, "Quickly parsing eight digits" (2022).
 inline int ParseShortDigits(const char* text, uint64_t* value) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, text, sizeof bytes);
@@ -29,7 +29,7 @@ inline int ParseShortDigits(const char* text, uint64_t* value) {
   return count;
 }
 
-// All digits at `text` (at most 20, no more than 2^64 − 1) → *value; where they end, or null.
+// Parses all digits at `text` (at most 20, up to 2^64 − 1); returns the end, or null.
 inline const char* ParseDigits(const char* text, uint64_t* value) {
   const int count = ParseShortDigits(text, value);
   if (count == 0) return nullptr;
@@ -40,8 +40,8 @@ inline const char* ParseDigits(const char* text, uint64_t* value) {
   return error == std::errc() && stop == end ? end : nullptr;
 }
 
-// A finite decimal number ("1", "+0.25", "-1e-3") of which `limit` is the end of the text it is in
-// → *value; where it ends, or null.
+// Parses a finite decimal number ("1", "+0.25", "-1e-3") that ends before `limit`; returns its end,
+// or null.
 inline const char* ParseReal(const char* text, const char* limit, float* value) {
   if (*text == '+') {
     ++text;
@@ -50,7 +50,7 @@ inline const char* ParseReal(const char* text, const char* limit, float* value) 
   const auto [stop, error] = std::from_chars(text, limit, *value);
   if (error == std::errc()) return std::isfinite(*value) ? stop : nullptr;
   if (error != std::errc::result_out_of_range) return nullptr;
-  // Too small for a float is 0; too large is refused.
+  // Underflow gives 0; overflow is refused.
   double wide = 0;
   const auto [wide_stop, wide_error] = std::from_chars(text, limit, wide);
   if (wide_error != std::errc() || std::abs(wide) > 1) return nullptr;

@@ -1,5 +1,5 @@
-// What reads one line of a file of examples; private to the room. examples.cc finds the lines and
-// says in which file and line a fault is.
+// The interface of line parsers; private to this room. examples.cc finds the lines and adds file
+// and line to errors.
 #pragma once
 
 #include <algorithm>
@@ -13,30 +13,30 @@ namespace shoal::data {
 
 inline bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// What is wrong with a line, and where.
+// An error in a line, and its position.
 struct ParseError {
-  const char* at = nullptr;  // null: nothing
+  const char* at = nullptr;  // null: no error
   std::string expected = {};
 };
 
-// Appends one line after another to a set. Not thread-safe.
+// Parses lines and appends examples to a set. Not thread-safe.
 class ExampleParser {
  public:
   virtual ~ExampleParser() = default;
-  // The line [text, newline); *newline is '\n', and eight bytes may be read behind it. Lines
+  // Parses the line [text, newline). *newline is '\n', and eight bytes after it are readable. Lines
   // without an example add nothing. Throws std::bad_alloc.
   virtual ParseError Parse(const char* text, const char* newline) = 0;
-  // The first line of every file. True: it is no example, and has been dealt with.
+  // Called with the first line of every file. True if it is a header, which has been checked.
   virtual bool IsHeader(const char* /*text*/, const char* /*newline*/, ParseError* /*fault*/) {
     return false;
   }
 };
 
-// Both outlive the parser.
+// `options` and `set` must outlive the parser.
 std::unique_ptr<ExampleParser> MakeLibsvmParser(const ExampleOptions& options, ExampleSet* set);
 std::unique_ptr<ExampleParser> MakeCsvParser(const ExampleOptions& options, ExampleSet* set);
 
-// −1 becomes 0 where labels are classes; false for a label that is none.
+// Maps the label −1 to 0 for binary labels; false for an invalid label.
 inline bool NormalizeLabel(const ExampleOptions& options, float* label) {
   if (!options.binary_labels) return true;
   if (*label != 0 && *label != 1 && *label != -1) return false;
@@ -44,14 +44,14 @@ inline bool NormalizeLabel(const ExampleOptions& options, float* label) {
   return true;
 }
 
-// A feature of the line that is being read.
+// A feature of the current line.
 struct FeatureValue {
   uint32_t feature = 0;
   float value = 1;
   uint16_t field = 0;
 };
 
-// Sorted by feature; values of the same feature added up, under the field of the first.
+// Sorts by feature and adds up values of equal features, under the field of the first.
 inline void SortAndMerge(std::vector<FeatureValue>* line) {
   std::stable_sort(line->begin(), line->end(),
                    [](const auto& a, const auto& b) { return a.feature < b.feature; });
@@ -66,7 +66,7 @@ inline void SortAndMerge(std::vector<FeatureValue>* line) {
   line->resize(size);
 }
 
-// The field that goes by this number; kMaxFields for one that is too high.
+// The field with this number; kMaxFields if it is too large.
 inline uint32_t FieldOf(const ExampleOptions& options, uint64_t number) {
   if (options.fields > 0) return static_cast<uint32_t>(number % options.fields);
   return static_cast<uint32_t>(std::min<uint64_t>(number, kMaxFields));

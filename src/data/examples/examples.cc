@@ -16,11 +16,11 @@ namespace shoal::data {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;
-constexpr size_t kSlack = 16;  // readable bytes behind the text, for eight digits at a time
+constexpr size_t kSlack = 16;  // readable bytes after the text, for eight digits at a time
 
 bool EndsWord(char c) { return IsBlank(c) || c == '\n' || c == '#'; }
 
-// The word at `at`, for a message.
+// The word at `at`, for error messages.
 std::string WordAt(const char* at, const char* newline) {
   const char* const end = std::find_if(at, newline, EndsWord);
   std::string word(at, static_cast<size_t>(std::min<std::ptrdiff_t>(end - at, 40)));
@@ -30,7 +30,7 @@ std::string WordAt(const char* at, const char* newline) {
   return end - at > 40 ? word + "…" : word;
 }
 
-// How many lines end before byte `position` of the file's text, plus one.
+// The line number of byte `position` of the file's text.
 uint64_t LineOf(const SourceFile& file, uint64_t position) {
   const auto stream = TextStream::Open(file);
   std::vector<char> block(256 * 1024);
@@ -44,8 +44,7 @@ uint64_t LineOf(const SourceFile& file, uint64_t position) {
   return line;
 }
 
-// The room for the first text read: less than kPiece where all of it is less. Lines that are longer
-// double it.
+// The initial buffer size: less than kPiece if the whole text is shorter. Longer lines double it.
 size_t FirstPiece(const Corpus& corpus) {
   uint64_t bytes = 4096;
   for (const SourceFile& file : corpus.files())
@@ -79,7 +78,7 @@ struct ExampleReader::State {
   uint64_t buffer_at = 0;  // place in the file's text of the buffer's first byte
   size_t filled = 0;
   bool at_eof = false;
-  bool skipping = false;  // inside a line that belongs to the shard before
+  bool skipping = false;  // inside a line of the previous shard
   uint64_t bytes_read = 0;
 
   const Segment& current() const { return shard.segments[segment]; }
@@ -87,7 +86,7 @@ struct ExampleReader::State {
 
   Status OpenSegment() {
     TRY_ASSIGN(stream, TextStream::Open(file()));
-    // From the byte before: if that is a newline, a line of ours begins right here.
+    // Starts at the byte before: if that is a newline, the first line of this shard begins here.
     const uint64_t from = current().begin == 0 ? 0 : current().begin - 1;
     TRY(stream->SkipTo(from));
     buffer_at = from;
@@ -108,7 +107,7 @@ struct ExampleReader::State {
                                        kMaxExampleLine >> 20));
   }
 
-  // More text behind what the buffer holds; at the file's end a newline, unless there is one.
+  // Reads more text into the buffer; at the end of the file adds a newline if it is missing.
   Status Fill() {
     if (filled + kSlack + 1 >= buffer.size()) {
       if (buffer.size() > kMaxExampleLine) return TooLong();
@@ -133,8 +132,8 @@ struct ExampleReader::State {
                                        fault.expected));
   }
 
-  // Parses the whole lines of the buffer and moves the rest to its front. True at the segment's
-  // end.
+  // Parses the complete lines in the buffer and moves the rest to its front. True at the end of the
+  // segment.
   Result<bool> ParseBuffer(ExampleSet* set) {
     const std::unique_ptr<ExampleParser> parser = options.format == ExampleFormat::kCsv
                                                       ? MakeCsvParser(options, set)
@@ -160,7 +159,7 @@ struct ExampleReader::State {
       line = newline + 1;
     }
     const auto used = static_cast<size_t>(line - buffer.data());
-    // What is being skipped need not be kept.
+    // Skipped bytes need not be kept.
     const size_t dropped = skipping ? filled : used;
     std::memmove(buffer.data(), buffer.data() + dropped, filled - dropped);
     buffer_at += dropped;

@@ -1,16 +1,17 @@
-// Labelled examples with sparse features, read from libsvm, libffm or CSV text over exact, disjoint
-// byte ranges: the trainers on sparse examples (learn/sparse) and `shoal predict` call this.
+// Reads labelled examples with sparse features from libsvm, libffm or CSV text, over exact,
+// disjoint byte ranges. Used by the trainers on sparse examples (learn/sparse) and by `shoal
+// predict`.
 //
-// A line belongs to the shard in which its first byte lies, whatever its length, so each example is
-// in exactly one shard, and the shards in order give the examples in order. (Text's own rule moves
-// a cut to a line's start only where one is near; see shard.h.)
+// A line belongs to the shard in which its first byte lies, so that each example is in exactly one
+// shard and the shards in order give the examples in order. (Text shards differ: a cut moves to the
+// start of a line only if one is near; see corpus.h.)
 //
-//   line    = [label *(blank number ":" value)] [blank] ["#" anything]
-//   number  = 1*20 digits; below 2^32 − 1 unless hashed
-//   value   = a finite decimal number
+// line    = [label *(blank number ":" value)] [blank] ["#" anything]
+// number  = 1*20 digits; below 2^32 − 1 unless hashed
+// value   = a finite decimal number
 //
-// libffm has FIELD:NUMBER:VALUE in place of NUMBER:VALUE; the fields are left out unless
-// keep_fields. csv.h says what the cells of CSV are; there a column is a field.
+// libffm has FIELD:NUMBER:VALUE in place of NUMBER:VALUE; fields are dropped unless keep_fields is
+// set. In CSV (csv.h) each column is a field.
 //
 // Formats: docs/formats/examples.md.
 #pragma once
@@ -34,17 +35,17 @@ inline constexpr uint32_t kMaxFields = 65536;
 enum class ExampleFormat : uint8_t { kLibsvm = 0, kLibffm = 1, kCsv = 2 };
 
 struct ExampleOptions {
-  // 0: features keep their numbers. b > 0: a feature is HashFeature(number, b).
+  // 0: features keep their numbers; b > 0: a feature is HashFeature(number, b).
   int hash_bits = 0;
-  // Labels must be −1, 0 or 1, and become 0 or 1; otherwise any finite number.
+  // True: labels must be −1, 0 or 1 and become 0 or 1. False: any finite number.
   bool binary_labels = true;
   ExampleFormat format = ExampleFormat::kLibsvm;
-  // kCsv: not null, and hash_bits is not 0.
+  // For kCsv: not null, and hash_bits is not 0.
   std::shared_ptr<const CsvColumns> csv = nullptr;
-  // kLibffm, kCsv: ExampleSet::fields are wanted.
+  // For kLibffm and kCsv: store ExampleSet::fields.
   bool keep_fields = false;
-  // 0: fields keep their numbers, below kMaxFields. Otherwise a field is its number modulo this,
-  // which is at most kMaxFields.
+  // 0: fields keep their numbers, below kMaxFields. Otherwise a field is its number modulo this
+  // value, at most kMaxFields.
   uint32_t fields = 0;
 };
 
@@ -53,16 +54,16 @@ inline uint32_t HashFeature(uint64_t number, int bits) {
   return static_cast<uint32_t>(((number ^ number >> 32) * 0x9e37'79b9'7f4a'7c15) >> (64 - bits));
 }
 
-// Examples in compressed sparse rows: example i has the features and values [starts[i],
-// starts[i + 1]). Features of an example rise strictly: what a line gives in another order is
-// sorted, and values of the same feature (repeated, or hashed alike) are added up; it is of the
-// field that the first of them has.
+// Examples as compressed sparse rows: example i has the features and values [starts[i], starts[i +
+// 1]). The features of an example are strictly ascending: lines in another order are sorted, and
+// values of equal features (repeated, or with equal hashes) are added up, under the field of the
+// first.
 struct ExampleSet {
   ExampleSet() { starts.Push(0); }
   GrowableArray<float> labels;
   GrowableArray<uint64_t> starts;
   GrowableArray<uint32_t> features;
-  GrowableArray<float> values;     // empty as long as all values are 1
+  GrowableArray<float> values;     // empty while all values are 1
   GrowableArray<uint16_t> fields;  // of each feature; empty unless keep_fields
   uint64_t feature_end = 0;        // all features are below
   uint32_t field_end = 0;          // all fields are below
@@ -83,11 +84,11 @@ struct ExampleSet {
     return labels.size() * 4 + starts.size() * 8 + features.size() * 4 + values.size() * 4 +
            fields.size() * 2;
   }
-  // Forgets the examples, keeps the memory.
+  // Removes the examples, keeps the memory.
   void Clear();
 };
 
-// Streams a shard. Not thread-safe.
+// Reads a shard in pieces. Not thread-safe.
 class ExampleReader {
  public:
   // `corpus` is copied (cheap).
@@ -95,12 +96,12 @@ class ExampleReader {
   ExampleReader(ExampleReader&&) noexcept;
   ~ExampleReader();
 
-  // Appends the examples of the next piece of text (about 1 MiB) to `set`. False at the shard's
-  // end. InvalidArgument for the first malformed line: "PATH:LINE: got X, expected Y";
-  // ResourceExhausted where memory is; else errors as TextStream. After an error only destruction
-  // is allowed. Allocates only where `set` grows.
+  // Appends the examples of the next piece of text (about 1 MiB) to `set`; false at the end of the
+  // shard. InvalidArgument for the first malformed line: "PATH:LINE: got X, expected Y";
+  // ResourceExhausted if memory is exhausted; else errors as TextStream. After an error only
+  // destruction is allowed. Allocates only if `set` grows.
   Result<bool> Read(ExampleSet* set);
-  // Of decompressed text, read so far, for progress.
+  // Bytes of decompressed text read so far, for progress.
   uint64_t bytes_read() const;
 
  private:
@@ -108,7 +109,7 @@ class ExampleReader {
   std::unique_ptr<State> state_;
 };
 
-// The whole shard at once.
+// Reads a whole shard.
 Result<ExampleSet> ReadExamples(const Corpus& corpus, const Shard& shard, ExampleOptions options);
 
 }  // namespace shoal::data

@@ -110,7 +110,7 @@ TEST(Examples, ReadsLinesLongerThanTheBuffer) {
   EXPECT_EQ(examples, 3u);
 }
 
-TEST(Examples, HashesAndAddsUpWhatMeets) {
+TEST(Examples, HashesAndAddsUpCollisions) {
   const TextFiles files({"1 18446744073709551615:2 3:1 17:0.5\n"});
   const auto set = ReadAll(files, {.hash_bits = 1});
   ASSERT_TRUE(set.ok()) << set.status().message();

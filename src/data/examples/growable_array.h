@@ -1,5 +1,6 @@
-// An array that grows at its end, for the long columns of an example set: unlike std::vector it
-// leaves new room unwritten, and the C library moves big blocks by remapping pages, not by copying.
+// A growable array for the long columns of an example set. Unlike std::vector it leaves new space
+// uninitialised, and realloc moves large blocks by remapping pages instead of copying. Move-only;
+// not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,7 @@ class GrowableArray {
   std::span<const T> span() const { return {data_, size_}; }
   void clear() { size_ = 0; }
 
-  // Room for `more` elements behind the last; throws std::bad_alloc.
+  // Ensures space for `more` elements after the last; throws std::bad_alloc.
   void Reserve(size_t more) {
     if (capacity_ - size_ >= more) return;
     const size_t capacity = size_ + more + size_ / 2;
@@ -52,8 +53,7 @@ class GrowableArray {
     Reserve(1);
     data_[size_++] = value;
   }
-  // The first `size` elements are the column now; what lies beyond the old size was written through
-  // data(), within the room that was reserved.
+  // Sets the size after elements were written through data() into reserved space.
   void SetSize(size_t size) { size_ = size; }
 
  private:

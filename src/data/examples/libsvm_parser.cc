@@ -1,4 +1,4 @@
-// Lines of libsvm and libffm text as examples.
+// Parses lines of libsvm and libffm text into examples.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -18,7 +18,7 @@ constexpr const char* kNumber =
 
 constexpr const char* kField = "a field below 65536; with `fields` any 64-bit number does";
 
-// Lines of libsvm text, or with kFields those of libffm.
+// Parses libsvm lines, or libffm lines with kFields.
 template <bool kFields>
 class LibsvmParser final : public ExampleParser {
  public:
@@ -31,7 +31,7 @@ class LibsvmParser final : public ExampleParser {
     float label = 0;
     const char* at = ParseLabel(text, newline, &label);
     if (at == nullptr) return {text, ExpectedLabel(options_)};
-    // A feature takes three bytes at least: "1:1" and a blank before it.
+    // A feature takes at least three bytes: "1:1" and a blank.
     const size_t most = static_cast<size_t>(newline - at) / 3 + 1;
     set_.features.Reserve(most);
     if (!set_.values.empty()) set_.values.Reserve(most);
@@ -94,14 +94,14 @@ class LibsvmParser final : public ExampleParser {
     return end;
   }
 
-  // The first value that is not 1: all before it were.
+  // Called at the first value other than 1: all earlier values were 1.
   void StartValues(size_t rest) {
     set_.values.Reserve(size_ + rest / 3 + 2);
     std::fill(set_.values.data(), set_.values.data() + size_, 1.0f);
     set_.values.SetSize(std::max<size_t>(size_, 1));
   }
 
-  // Of the feature that is the next.
+  // Stores the field of the next feature.
   bool KeepField(uint64_t number) {
     const uint32_t field = FieldOf(options_, number);
     if (field >= kMaxFields) return false;

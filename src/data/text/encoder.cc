@@ -23,20 +23,20 @@ namespace {
 constexpr size_t kBatch = 256;             // tokens looked up at a time
 constexpr size_t kWriteItems = 16 * 1024;  // numbers written at a time
 
-// The stream of numbers, made from the text.
+// Produces the stream of ids from the text.
 class Source {
  public:
   Source(const Corpus& corpus, const Shard& shard, const Vocabulary& vocabulary)
       : tokenizer_(corpus, shard), vocabulary_(vocabulary) {}
 
-  // Fills at least one and at most `room` (≥ kBatch) items; 0 means the end.
+  // Gives at least one and at most `room` (≥ kBatch) items; 0 means the end.
   Result<size_t> Read(uint32_t* items, size_t room) {
     size_t n = 0;
     while (n + kBatch <= room) {
       TRY_ASSIGN(const size_t got, tokenizer_.Next(tokens_));
       if (got == 0) break;
       vocabulary_.FindAll(std::span(tokens_).first(got), ids_.data());
-      // Without branches on whether a word is known: both cases are frequent.
+      // Branch-free: known and unknown words are both frequent.
       for (size_t i = 0; i < got; ++i) {
         const uint32_t id = ids_[i];
         const bool end = id == kSentenceEnd;
@@ -144,11 +144,11 @@ class TextCursor final : public EncodedCursor {
   size_t filled_ = 0;
 };
 
-// A file without a name below `directory`.
+// An unlinked file in `directory`.
 Result<UniqueFd> OpenScratch(const std::filesystem::path& directory) {
   auto unnamed = OpenFile(directory, O_TMPFILE | O_RDWR, 0600);
   if (unnamed.ok()) return unnamed;
-  // File systems without O_TMPFILE: make one and take its name away at once.
+  // For file systems without O_TMPFILE: create a file and unlink it.
   std::string name = (directory / "encoded-XXXXXX").string();
   UniqueFd fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, "cannot make a scratch file in " + directory.string());
@@ -164,7 +164,7 @@ struct EncodedShard::State {
   const Corpus corpus;
   const Shard shard;
   const Vocabulary vocabulary;
-  UniqueFd fd;  // -1: tokenise anew
+  UniqueFd fd;  // -1: tokenise in every epoch
   uint64_t words = 0;
   uint64_t items = 0;
 };

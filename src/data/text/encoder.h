@@ -1,6 +1,6 @@
-// A shard as numbers of words, ready to be streamed epoch after epoch: tokenised once into a
-// scratch file that has no name (it is gone when the process is), four bytes a word; where the disk
-// is too small for that, tokenised anew in every epoch. One shard belongs to one trainer thread.
+// A shard as word ids, streamed in every epoch. The text is tokenised once into an unlinked scratch
+// file, four bytes a word, which the kernel removes with the process; if the disk is too small, it
+// is tokenised again in every epoch. One shard belongs to one trainer thread.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,31 @@
 
 namespace shoal::data {
 
-// Stands between sentences in the stream of numbers. Never twice in succession, never at the start;
-// once at the end of every shard that has words of the vocabulary.
+// Separates sentences in the stream of ids. Never twice in succession, never first; once at the end
+// of every shard that has words of the vocabulary.
 inline constexpr uint32_t kSentenceEnd = UINT32_MAX - 1;
 
-// Reads the numbers of one EncodedShard. Owns a fixed buffer only where the text is tokenised anew.
-// Not thread-safe; any number of cursors over one shard.
+// Reads the ids of one EncodedShard, which must outlive it. Allocates only if the text is tokenised
+// again. Not thread-safe; several cursors may read one shard.
 class EncodedCursor {
  public:
   virtual ~EncodedCursor() = default;
-  // Up to items.size() (≥ 1) numbers of words and kSentenceEnd; 0 means the end of the shard. Use
-  // blocks of 16 Ki items or so: each is one pread.
+  // Reads up to items.size() (≥ 1) ids and kSentenceEnd; 0 means the end of the shard. One pread a
+  // call: use blocks of about 16 Ki items.
   virtual Result<size_t> Read(std::span<uint32_t> items) = 0;
-  // The next Read begins at `item`, counted from the shard's start, sentence ends included (so:
-  // what position() said at the checkpoint). OutOfRange beyond items(). O(1) on disk, else
-  // O(item) at 30 M words/s.
+  // Moves to `item`, counted from the start of the shard, sentence ends included: a value of
+  // position() at a checkpoint. OutOfRange beyond items(). O(1) on disk, else O(item) at 30 M
+  // words/s.
   virtual Status Seek(uint64_t item) = 0;
   virtual uint64_t position() const = 0;
 };
 
-// Immutable after Make; Open may be called from any thread.
+// Immutable after Make; all calls are thread-safe.
 class EncodedShard {
  public:
-  // Reads the shard once and writes its numbers below `scratch` (an existing directory); an empty
-  // path means: do not write, tokenise anew. A disk that fills (ENOSPC, EDQUOT, EFBIG) means the
-  // same, with a line in the log. Other errors as Tokenizer. At least 15 M words/s a core with the
-  // counting before it.
+  // Tokenises the shard and writes its ids to a file in `scratch`, an existing directory. With an
+  // empty path, or if the disk is full (ENOSPC, EDQUOT, EFBIG; logged), nothing is written and
+  // cursors tokenise. Other errors as Tokenizer. At least 15 M words/s a core, counting included.
   static Result<EncodedShard> Make(const Corpus& corpus, const Shard& shard,
                                    const Vocabulary& vocabulary,
                                    const std::filesystem::path& scratch);
@@ -48,9 +47,9 @@ class EncodedShard {
   ~EncodedShard();
 
   Result<std::unique_ptr<EncodedCursor>> Open() const;
-  // Words of the vocabulary in this shard: what an epoch trains.
+  // The number of words of the vocabulary in this shard, which is what an epoch trains.
   uint64_t words() const;
-  // words() and the sentence ends.
+  // words() plus the sentence ends.
   uint64_t items() const;
   bool on_disk() const;
 

@@ -1,9 +1,9 @@
-// A digest of a sequence of words that can be put together from digests of its parts: what workers
-// report about their shards gives the digest of the whole text, whatever the number of shards.
+// A digest of a sequence of words that can be combined from the digests of its parts: the workers'
+// digests of their shards give the digest of the whole text for any number of shards.
 //
-// The value is the polynomial Σ h(wᵢ)·Bⁿ⁻¹⁻ⁱ modulo 2⁶¹−1 over the n words, h being a 60-bit hash
-// of a word's bytes. Line ends are not part of it, for a cut may fall into a line. It tells
-// different data apart; it is no defence against somebody who wants two texts to look alike.
+// The value is the polynomial Σ h(wᵢ)·Bⁿ⁻¹⁻ⁱ modulo 2⁶¹−1 over the n words, where h is a 60-bit
+// hash of a word's bytes. Line ends are not included, because a cut may be inside of a line. It
+// detects different data; it is not cryptographic.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ class SequenceDigest {
     value_ = Reduce(static_cast<Wide>(value_) * kBase + (hash >> 4));
     ++length_;
   }
-  // This sequence followed by `next`. O(log length).
+  // Appends the sequence `next` to this one. O(log length).
   void Append(const SequenceDigest& next);
 
   uint64_t value() const { return value_; }
   uint64_t length() const { return length_; }
-  // From the wire: value < 2⁶¹−1.
+  // From encoded values; value < 2⁶¹−1.
   static SequenceDigest Of(uint64_t value, uint64_t length);
   // "shoal61:0123456789abcdef:17005207": value and number of words.
   std::string ToString() const;

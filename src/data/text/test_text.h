@@ -1,5 +1,5 @@
-// What the tests of this room share: files with given content, and the plainest possible tokenizer
-// to compare with. Included by tests only.
+// Helpers for the tests of this room: files with given content, and a simple tokenizer as a
+// reference. Included by tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ class TextFiles {
   std::vector<std::string> paths_;
 };
 
-// "" is a sentence's end.
+// "" is the end of a sentence.
 using Words = std::vector<std::string>;
 
 inline std::string Cut(std::string word) {
@@ -75,7 +75,7 @@ inline void EndSentence(Words* words) {
   if (!words->empty() && !words->back().empty()) words->push_back("");
 }
 
-// Byte by byte, as the rule says.
+// The reference tokenizer: byte by byte.
 inline Words PlainWords(const std::vector<std::string>& texts) {
   Words words;
   for (std::string_view text : texts) {
@@ -125,9 +125,9 @@ inline Words WithoutEnds(const Words& words) {
   return kept;
 }
 
-// Texts that are hard to cut: words and lines of all lengths, runs of whitespace, and letters of
-// several bytes. `size` is about how many bytes; lines are about `line` bytes. Where lines may be
-// endless, so may words.
+// Random texts that are hard to cut: words and lines of all lengths, runs of whitespace, multi-byte
+// letters; about `size` bytes, with lines of about `line` bytes. Very long lines may contain very
+// long words.
 inline std::string RandomText(std::mt19937_64& random, size_t size, size_t line) {
   static const char* const kLetters[] = {
       "a", "b", "c", "e", "x", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x90\x9f"};

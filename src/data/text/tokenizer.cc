@@ -17,13 +17,13 @@ namespace {
 constexpr size_t kBuffer = 256 * 1024;
 constexpr size_t kSlack = 128;  // readable bytes behind the buffer: for whole SIMD blocks and keys
 constexpr size_t kScanWords = 64;  // 4 KiB are scanned at a time: masks and text stay in L1
-// A word of which so much is known is cut, so that its rest need not be kept.
+// From this length on a word is certainly truncated, so that the rest need not be kept.
 constexpr size_t kCertainlyCut = 128;
 static_assert(kBuffer >= 2 * kLineSearch + 2 * kCertainlyCut);
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// How many of a long word's bytes are kept.
+// The number of bytes of a long word to keep.
 uint32_t CutWord(const char* bytes) {
   for (size_t size = kMaxWordBytes; size > kMaxWordBytes - 4; --size) {
     const bool inside = (static_cast<uint8_t>(bytes[size]) & 0xc0) == 0x80;
@@ -34,8 +34,9 @@ uint32_t CutWord(const char* bytes) {
 
 }  // namespace
 
-// The text goes through one buffer. A *region* is the part of it whose words may be given out now;
-// it ends where the buffer ends, or at the end of the segment once that lies in the buffer.
+// Reads the text through one buffer. A *region* is the part of the buffer whose words may be
+// returned now; it ends at the end of the buffer, or at the end of the segment once that is in the
+// buffer.
 struct Tokenizer::State {
   State(const Corpus& c, Shard s) : corpus(c), shard(std::move(s)), buffer(kBuffer + kSlack) {}
 
@@ -53,7 +54,7 @@ struct Tokenizer::State {
   size_t scanned = 0;          // masks are made up to here
   size_t region_end = 0;       // see above
   bool region_is_last = true;  // of its segment
-  bool skipping = false;       // inside a word that belongs to somebody else or was cut already
+  bool skipping = false;       // inside a word of the previous shard, or a truncated one
   bool last_was_end = true;
   uint64_t bytes_read = 0;
   size_t file = 0;  // of the buffer's content
@@ -103,8 +104,8 @@ Status Tokenizer::State::OpenSegment() {
   return Status::Ok();
 }
 
-// Where a cut at buffer[at] really is, the byte before it and kLineSearch more being in the buffer:
-// behind the next newline, or at the text's end, or where it was.
+// The final position of a cut at buffer[at], given the byte before it and kLineSearch bytes after
+// it: after the next newline, at the end of the text, or unchanged.
 size_t Tokenizer::State::MovedCut(size_t at) const {
   const size_t from = at - 1;
   const size_t until = std::min(filled, from + kLineSearch);
@@ -126,7 +127,7 @@ void Tokenizer::State::FindStart() {
   }
 }
 
-// Says up to where words may be given out, and whether the segment ends there.
+// Sets the end of the region and whether the segment ends there.
 void Tokenizer::State::SetRegion() {
   const uint64_t end = Current().end;
   const uint64_t buffered_to = buffer_at + filled;
@@ -136,7 +137,7 @@ void Tokenizer::State::SetRegion() {
     const auto at = static_cast<size_t>(end - buffer_at);
     region_is_last = true;
     region_end = MovedCut(at);
-    // A word that begins before the cut is ours to its end, or to where it is cut anyway.
+    // A word that begins before the cut belongs to this shard up to its end or truncation.
     if (region_end == at && !IsSpace(buffer[at - 1])) {
       while (region_end < filled && region_end < at + kCertainlyCut && !IsSpace(buffer[region_end]))
         ++region_end;
@@ -145,8 +146,8 @@ void Tokenizer::State::SetRegion() {
     region_end = std::max(word_start, static_cast<size_t>(end - 1 - buffer_at));
   }
   if (region_is_last) {
-    // The end of a segment is the end of its last sentence. What stood there is never looked at
-    // again.
+    // The end of a segment ends its last sentence. The byte there is not read again, so that it may
+    // be overwritten.
     region_end = std::max(region_end, word_start);
     buffer[region_end++] = '\n';
   }
@@ -160,8 +161,7 @@ void Tokenizer::State::SkipWord() {
   skipping = word_start == region_end;
 }
 
-// Gets the next region: more of this segment, or the next segment. With stream == null afterwards
-// the shard has ended.
+// Loads the next region of this or the next segment. Leaves `stream` null at the end of the shard.
 Status Tokenizer::State::Advance() {
   if (stream != nullptr && !region_is_last) {
     const size_t kept = filled - word_start;
@@ -191,7 +191,7 @@ void Tokenizer::State::Scan() {
   scanned += size;
 }
 
-// Gives out what the masks still hold, as far as there is room; n tokens are there already.
+// Returns the words left in the masks, as far as there is room; n tokens are present already.
 size_t Tokenizer::State::Emit(std::span<Token> tokens, size_t n) {
   const char* const text = buffer.data();
   Token* const out = tokens.data();

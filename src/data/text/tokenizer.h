@@ -1,6 +1,7 @@
-// Words of a shard, in batches: the inner loop of counting and encoding. Words are what stands
-// between space, tab, carriage return and newline, byte for byte; newline and the end of a file end
-// a sentence, as in word2vec.c. (That the trainer cuts sentences at 1,000 words is the trainer's.)
+// Splits a shard into words, in batches: the inner loop of counting and encoding. Words are
+// separated by space, tab, carriage return and newline, byte by byte; a newline and the end of a
+// file end a sentence, as in word2vec.c. (word2vec.c's limit of 1,000 words a sentence is applied
+// by the trainer.)
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,11 @@
 
 namespace shoal::data {
 
-// Longer words are cut to this many bytes, as word2vec.c does (MAX_STRING 100), or up to three
-// fewer where this would cut a UTF-8 character.
+// Longer words are truncated to this many bytes, as in word2vec.c (MAX_STRING 100), or up to three
+// fewer to keep UTF-8 characters whole.
 inline constexpr size_t kMaxWordBytes = 98;
 
-// A word, or a sentence's end (size 0). `bytes` may be read up to 16 bytes beyond size (of whatever
-// follows).
+// A word, or the end of a sentence (size 0). Up to 16 bytes after the word are readable.
 struct Token {
   const char* bytes = nullptr;
   uint32_t size = 0;
@@ -28,7 +28,7 @@ struct Token {
   std::string_view view() const { return {bytes, size}; }
 };
 
-// Streams; memory is one fixed buffer (256 KiB) whatever the text. Not thread-safe.
+// Reads one shard with one fixed buffer of 256 KiB. Not thread-safe.
 class Tokenizer {
  public:
   // `corpus` is copied (cheap).
@@ -36,16 +36,15 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Fills the front of `tokens` (≥ 2) and gives how many; 0 means the end of the shard. The tokens
-  // point into the buffer and are good until the next call. There are no two sentence ends in
-  // succession, none at the start, and one at the end of every shard that has words. Errors as
-  // TextStream; after an error only destruction is allowed.
-  // About 3 ns a word.
+  // Writes tokens to the front of `tokens` (≥ 2) and returns their number; 0 means the end of the
+  // shard. Tokens point into the buffer and are valid until the next call. Sentence ends never
+  // follow each other and never come first; every shard with words ends with one. Errors as
+  // TextStream; after an error only destruction is allowed. About 3 ns a word.
   Result<size_t> Next(std::span<Token> tokens);
 
-  // "path, byte 1234": where a token of the latest batch begins.
+  // "path, byte 1234": the position of a token of the latest batch.
   std::string PlaceOf(const Token& token) const;
-  // Of decompressed text, read so far, for progress.
+  // Bytes of decompressed text read so far, for progress.
   uint64_t bytes_read() const;
 
  private:

@@ -1,5 +1,5 @@
-// Numbers of variable length (LEB128: seven bits a byte, the lowest first), for the word lists on
-// the wire. Private to this room.
+// Variable-length numbers (LEB128: seven bits a byte, lowest first) for encoded word lists. Private
+// to this room.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ struct Vocabulary::State {
     counts.push_back(count);
     words += count;
   }
-  // Makes the table. DataLoss if a word stands twice.
+  // Builds the lookup table. DataLoss for a duplicate word.
   Status Finish() {
     bytes.append(kKeySlack, '\0');
     table = WordTable(counts.size());
@@ -122,7 +122,7 @@ Result<Vocabulary> Vocabulary::Make(const WordCounts& counts, uint64_t min_count
     return ResourceExhausted(
         fmt::format("{} different words are too many; raise min_count", kept.size()));
   }
-  // The counts are sorted by bytes: a stable sort keeps that among equals.
+  // The counts are sorted by bytes; a stable sort keeps that order among equal counts.
   std::stable_sort(kept.begin(), kept.end(),
                    [](const Entry& a, const Entry& b) { return a.count > b.count; });
   auto state = std::make_shared<State>();

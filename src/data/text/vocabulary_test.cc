@@ -129,7 +129,7 @@ TEST(WordCounts, RoundTripAndRefuseDamage) {
 }
 
 // With a right checksum, so that the checks behind it are reached.
-TEST(WordCounts, RefuseWhatIsWellSummedButImpossible) {
+TEST(WordCounts, RefuseImpossibleValuesWithAValidChecksum) {
   WordCounts good;
   good.last = 1;
   good.words = 5;

@@ -1,5 +1,4 @@
-// Compiled once for every instruction set that Highway knows for this machine's family; the best
-// one is chosen when the program runs.
+// Compiled once for each of Highway's instruction sets; the best one is chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "data/text/whitespace.cc"
 #include <hwy/foreach_target.h>

@@ -1,5 +1,5 @@
-// Where the spaces are: the one loop over every byte of the text, with SIMD chosen at run time.
-// Only the tokenizer calls it.
+// Finds whitespace: the only loop over every byte of the text, with SIMD chosen at run time. Used
+// by the tokenizer only.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,9 @@
 
 namespace shoal::data {
 
-// For each of the 64 · words bytes at `text`, all of which must be readable: bit i of spaces[w] is
-// set if byte 64·w + i is space, tab, carriage return or newline; of newlines[w], if it is newline.
+// Classifies the 64 · words bytes at `text`, all of which must be readable. Bit i of spaces[w] is
+// set if byte 64·w + i is space, tab, carriage return or newline; of newlines[w], if it is a
+// newline.
 void ScanWhitespace(const char* text, size_t words, uint64_t* spaces, uint64_t* newlines);
 
 }  // namespace shoal::data

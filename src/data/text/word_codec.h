@@ -1,5 +1,5 @@
-// What the two word lists on the wire have in common: magic, version, checksum, and what a word may
-// be. Private to this room.
+// The common parts of the two encoded word lists: magic, version, checksum, and the rules for
+// words. Private to this room.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace shoal::data {
 
-// A reader behind magic and version and before the checksum, which is right. DataLoss otherwise.
+// Checks magic, version and checksum, and gives a reader of the bytes between them. DataLoss
+// otherwise.
 inline Result<ByteReader> OpenWordBytes(std::string_view bytes, uint32_t magic, uint32_t version,
                                         std::string_view what) {
   const std::string name(what);

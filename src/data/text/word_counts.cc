@@ -1,4 +1,4 @@
-// Counting one shard, and merging what was counted. (counts_codec.cc has the bytes on the wire.)
+// Counts shards and merges counts; word_counts_codec.cc encodes them.
 #include "data/text/word_counts.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Counter {
     result_->sentences += tokens.size() - words;
   }
 
-  // The table's content into the result, sorted by bytes.
+  // Moves the table's content into the result, sorted by bytes.
   void Finish();
 
  private:
@@ -95,7 +95,7 @@ void Counter::Finish() {
   }
 }
 
-// Goes through the words of sorted counts.
+// Iterates over the words of sorted counts.
 struct Walk {
   explicit Walk(const WordCounts& c) : counts(c) {}
   bool done() const { return at == counts.sizes.size(); }
@@ -112,7 +112,7 @@ void Put(std::string_view word, uint64_t count, WordCounts* to) {
   to->counts.push_back(count);
 }
 
-// `a` is directly before `b`.
+// `a` must directly precede `b`.
 WordCounts MergeTwo(WordCounts a, WordCounts b) {
   WordCounts both;
   both.corpus = a.corpus;
@@ -202,7 +202,7 @@ Result<WordCounts> MergeCounts(std::vector<WordCounts> parts) {
           std::to_string(parts[i - 1].last) + " of " + std::to_string(parts[0].count));
     }
   }
-  // Neighbours are merged until one is left, so that each word is copied log(parts) times.
+  // Merges neighbours until one part is left, so that each word is copied log(parts) times.
   while (parts.size() > 1) {
     std::vector<WordCounts> merged;
     for (size_t i = 0; i + 1 < parts.size(); i += 2) {

@@ -1,4 +1,4 @@
-// WordCounts as bytes (docs/formats/wordcounts.md): what a worker sends about its shards.
+// Encodes WordCounts (docs/formats/wordcounts.md), which workers send about their shards.
 #include <algorithm>
 #include <cstring>
 
@@ -62,12 +62,12 @@ Status DecodeHead(ByteReader* reader, WordCounts* counts, uint64_t* distinct) {
   if (counts->first >= counts->last || counts->last > counts->count) {
     return DataLoss("word counts name shards that do not exist");
   }
-  // A word takes at least three bytes: nobody makes us reserve more than was sent.
+  // A word takes at least three bytes, which bounds what a false count can reserve.
   if (*distinct > reader->remaining() / 3) return DataLoss("word counts end too early");
   return Status::Ok();
 }
 
-// The next word into `word`, which holds the one before.
+// Decodes the next word into `word`, which holds the previous one.
 Status DecodeWord(ByteReader* reader, std::string* word) {
   uint8_t shared = 0;
   uint8_t more = 0;

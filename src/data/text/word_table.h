@@ -1,6 +1,6 @@
-// From words to numbers, for the inner loops of counting and encoding: open addressing with keys of
-// up to 16 bytes inline, two slots a cache line, looked up in batches whose cache misses overlap.
-// Private to this room. (Measured against boost::unordered_flat_map by data_bench.)
+// A hash table from words to numbers for the inner loops of counting and encoding: open addressing,
+// keys of up to 16 bytes inline, two slots a cache line, lookups in batches with overlapping cache
+// misses. Private to this room. data_bench compares it with boost::unordered_flat_map.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,10 @@
 
 namespace shoal::data {
 
-// A word as the table sees it. Words hold no NUL, so that 16 bytes padded with zeros tell short
-// ones apart.
+// The key of a word. Words contain no NUL, so that zero-padded short words are distinct.
 struct WordKey {
   uint64_t a = 0;  // the first 8 bytes, or the hash of a word of more than 16
-  uint64_t b = 0;  // the next 8, or (in a slot) where the word's bytes are
+  uint64_t b = 0;  // the next 8, or (in a slot) the offset of the word's bytes
   uint64_t hash = 0;
   uint32_t size = 0;
 };
@@ -31,7 +30,7 @@ inline uint64_t MixWords(uint64_t x, uint64_t y) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// The hash is part of the data's digest: it must not change. Multiply and fold, as wyhash has it.
+// Part of the data digest: the hash must not change. Multiply and fold, as in wyhash.
 inline uint64_t HashShort(uint64_t a, uint64_t b) {
   return MixWords(a ^ 0xa076'1d64'78bd'642f, b ^ 0xe703'7ed1'a0b4'28db);
 }
@@ -43,7 +42,7 @@ inline uint64_t LoadWord(const char* bytes) {
   return word;
 }
 
-// Reads up to 16 bytes beyond the word.
+// Reads up to 16 bytes after the word.
 inline WordKey KeyOf(const char* bytes, uint32_t size) {
   WordKey key;
   key.size = size;
@@ -65,7 +64,7 @@ inline WordKey KeyOf(const char* bytes, uint32_t size) {
   return key;
 }
 
-// Values are counts or numbers, as the owner likes. Not thread-safe; const calls are.
+// Maps words to values (counts or ids). Not thread-safe; const calls are.
 class WordTable {
  public:
   struct Slot {
@@ -89,14 +88,14 @@ class WordTable {
     const Slot* slot = Probe(key, bytes);
     return slot->size != 0 ? slot : nullptr;
   }
-  // The word's slot, new with value 0 if `*added`. Good until the next Add.
+  // The word's slot; inserted with value 0 if `*added`. Valid until the next Add.
   Slot* Add(const WordKey& key, const char* bytes, bool* added) {
     Slot* slot = const_cast<Slot*>(Probe(key, bytes));
     *added = slot->size == 0;
     return *added ? Insert(key, bytes, slot) : slot;
   }
 
-  // Of a used slot; the bytes of a short word are in the slot itself.
+  // The word of a used slot; short words are stored in the slot itself.
   std::string_view WordOf(const Slot& slot) const {
     if (slot.size > 16) return {long_bytes_.data() + slot.b, slot.size};
     return {reinterpret_cast<const char*>(&slot), slot.size};

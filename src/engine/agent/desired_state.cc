@@ -21,10 +21,10 @@ using std::chrono::milliseconds;
 constexpr size_t kMaxFile = 64 << 20;
 constexpr size_t kMaxTasks = job::kMaxTasks + 1;
 constexpr size_t kMaxLine = 64 << 10;
-constexpr size_t kMaxRead = 4 << 20;  // of one Read
+constexpr size_t kMaxRead = 4 << 20;  // bytes per Read
 constexpr int kVersion = 1;
-constexpr const char* kSigns[] = {"task",   "begun", "time-limit", "requeue",
-                                  "closed", "note",  "another"};
+constexpr const char* kEventKinds[] = {"task",   "begun", "time-limit", "requeue",
+                                       "closed", "note",  "another"};
 
 Result<int64_t> GetBounded(const json::object& object, const char* field, int64_t least,
                            int64_t most) {
@@ -48,7 +48,7 @@ Result<int> GetCount(const json::object& object, const char* field, int least = 
 
 json::object EncodeTask(const AgentTask& ordered) {
   json::object object = EncodeDesiredTask(ordered.task);
-  object["round"] = ordered.round;
+  object["round"] = ordered.revision;
   object["per_cell"] = ordered.per_cell;
   object["beside"] = ordered.beside;
   if (ordered.component > 0) object["component"] = ordered.component;
@@ -63,7 +63,7 @@ json::object EncodeTask(const AgentTask& ordered) {
 Result<AgentTask> DecodeTask(const json::object& object) {
   AgentTask ordered;
   TRY_ASSIGN(ordered.task, DecodeDesiredTask(object));
-  TRY_ASSIGN(ordered.round, GetCount(object, "round"));
+  TRY_ASSIGN(ordered.revision, GetCount(object, "round"));
   TRY_ASSIGN(ordered.per_cell, GetCount(object, "per_cell", 1));
   TRY_ASSIGN(ordered.beside, GetBool(object, "beside"));
   if (object.contains("component")) {
@@ -83,7 +83,7 @@ Result<AgentTask> DecodeTask(const json::object& object) {
   return ordered;
 }
 
-// The end of a task, where there is one.
+// Decodes the end of a task if there is one.
 Result<TaskEnd> DecodeEnd(const json::object& object) {
   TaskEnd end;
   TRY_ASSIGN(const int64_t code, GetBounded(object, "exit", -1, 255));
@@ -102,7 +102,7 @@ std::string EncodeDesiredState(const DesiredState& orders) {
   for (const AgentTask& task : orders.tasks) tasks.push_back(EncodeTask(task));
   const json::object object{{"version", kVersion},
                             {"job", orders.job_id},
-                            {"number", orders.number},
+                            {"number", orders.revision},
                             {"stop", orders.stop},
                             {"grace_ms", orders.grace.count()},
                             {"restart_first_ms", orders.restart.first.count()},
@@ -120,7 +120,7 @@ Result<DesiredState> DecodeDesiredState(std::string_view text) {
   DesiredState orders;
   TRY_ASSIGN(orders.job_id, GetString(object, "job"));
   TRY(CheckName("job", orders.job_id));
-  TRY_ASSIGN(orders.number, GetBounded(object, "number", 0, INT64_MAX));
+  TRY_ASSIGN(orders.revision, GetBounded(object, "number", 0, INT64_MAX));
   TRY_ASSIGN(orders.stop, GetBool(object, "stop"));
   TRY_ASSIGN(orders.grace, GetMillis(object, "grace_ms"));
   TRY_ASSIGN(orders.restart.first, GetMillis(object, "restart_first_ms"));
@@ -135,9 +135,10 @@ Result<DesiredState> DecodeDesiredState(std::string_view text) {
 }
 
 std::string EncodeAgentEvent(const AgentEvent& line) {
-  json::object object{{"sign", kSigns[static_cast<size_t>(line.sign)]}, {"order", line.order}};
+  json::object object{{"sign", kEventKinds[static_cast<size_t>(line.kind)]},
+                      {"order", line.revision}};
   const TaskEvent& event = line.event;
-  if (line.sign == EventKind::kTask) {
+  if (line.kind == EventKind::kTask) {
     object["role"] = event.role;
     object["index"] = event.index;
     object["incarnation"] = event.incarnation;
@@ -157,14 +158,14 @@ Result<AgentEvent> DecodeAgentEvent(std::string_view text) {
   TRY_ASSIGN(const std::string sign, GetString(object, "sign"));
   AgentEvent line;
   size_t at = 0;
-  while (at < std::size(kSigns) && sign != kSigns[at]) ++at;
-  if (at == std::size(kSigns)) return InvalidArgument("sign: got \"" + sign + "\"");
-  line.sign = static_cast<EventKind>(at);
-  TRY_ASSIGN(line.order, GetBounded(object, "order", 0, INT64_MAX));
+  while (at < std::size(kEventKinds) && sign != kEventKinds[at]) ++at;
+  if (at == std::size(kEventKinds)) return InvalidArgument("sign: got \"" + sign + "\"");
+  line.kind = static_cast<EventKind>(at);
+  TRY_ASSIGN(line.revision, GetBounded(object, "order", 0, INT64_MAX));
   TRY_ASSIGN(line.event.end, DecodeEnd(object));
   line.node = GetStringOr(object, "node", "");
   if (!line.node.empty()) TRY(CheckName("node", line.node));
-  if (line.sign != EventKind::kTask) return line;
+  if (line.kind != EventKind::kTask) return line;
   TRY_ASSIGN(line.event.role, GetString(object, "role"));
   TRY(CheckName("role", line.event.role));
   TRY_ASSIGN(line.event.index, GetCount(object, "index"));
@@ -174,7 +175,7 @@ Result<AgentEvent> DecodeAgentEvent(std::string_view text) {
   return line;
 }
 
-// Opened anew each time: that is when a network file system asks its server.
+// Opened anew each time: network file systems revalidate at open.
 Result<std::vector<AgentEvent>> AgentEventReader::Read() {
   std::vector<AgentEvent> lines;
   auto file = OpenFile(path_, O_RDONLY);

@@ -1,8 +1,8 @@
-// What an engine and those who hold its tasks elsewhere (slurm/agent.cc, marathon/holder.cc) write
-// for each other into the job's directory, which both see (docs/formats/slurm.md):
+// Files through which an engine and its remote agents (slurm/agent.cc, marathon/executor.cc)
+// communicate in the job's directory, which both see (docs/formats/slurm.md):
 //
-//   engine/orders.json   engine → holders: the tasks that are to exist; replaced whole
-//   a file of lines      holder → engine: what became of them; appended, a line each
+//   engine/orders.json   engine → agents: the desired state; always replaced as a whole
+//   an event log         agent → engine: what happened to the tasks; one JSON line per event
 #pragma once
 
 #include <chrono>
@@ -18,22 +18,25 @@
 
 namespace shoal::engine {
 
+// A task of the desired state, with its placement in a Slurm allocation (slurm/cell_placement.h).
 struct AgentTask {
   DesiredTask task;
-  int round = 0;        // grows when it is named again after it was not
-  int per_cell = 1;     // so many of its role share a cell
-  bool beside = false;  // with the tasks of other roles in it
-  int component = 0;    // of a heterogeneous allocation
+  int revision = 0;     // grows when the task is listed again after it was removed
+  int per_cell = 1;     // number of tasks of this role in a cell
+  bool beside = false;  // shares its cell with tasks of other roles
+  int component = 0;    // component of a heterogeneous allocation
 };
 
+// The desired state of one job for its agents. Each Apply and Stop writes a new one with a larger
+// revision; agents compare it with the tasks they run. Plain value.
 struct DesiredState {
   std::string job_id;
-  int64_t number = 0;                       // of this Apply or Stop
-  bool stop = false;                        // everything is to end
-  std::chrono::milliseconds grace{10'000};  // between SIGTERM and SIGKILL of what is not named
+  int64_t revision = 0;                     // grows with each Apply and Stop
+  bool stop = false;                        // all tasks must end
+  std::chrono::milliseconds grace{10'000};  // between SIGTERM and SIGKILL of removed tasks
   RestartRules restart;
-  std::string program;  // shoal
-  bool requeue = true;  // Slurm may start the job again
+  std::string program;  // path of shoal on the agents' hosts
+  bool requeue = true;  // Slurm may requeue the job
   std::vector<AgentTask> tasks;
 };
 
@@ -42,32 +45,36 @@ std::string EncodeDesiredState(const DesiredState& orders);
 Result<DesiredState> DecodeDesiredState(std::string_view text);
 
 enum class EventKind : uint8_t {
-  kTask,                // `event`
-  kAgentStarted,        // an agent runs now
-  kTimeLimit,           // the allocation's time is nearly over: the tasks are being told to save
-  kRequeue,             // … they have, and Slurm was asked to start the job again
-  kAgentExited,         // nothing runs any more, the agent ends
-  kNote,                // `event.end.reason`, for people
-  kNeedsNewAllocation,  // the job is to go on in another allocation
+  kTask,                // `event` holds a change of a task
+  kAgentStarted,        // an agent began to run
+  kTimeLimit,           // the allocation's time limit is near: the tasks were told to save
+  kRequeue,             // the tasks have saved, and Slurm was asked to requeue the job
+  kAgentExited,         // no task runs any more, and the agent exits
+  kNote,                // `event.end.reason` holds a message for the user
+  kNeedsNewAllocation,  // the job must continue in another allocation
 };
 
-// One line of the agent's.
+// One line of an agent's event log.
 struct AgentEvent {
-  EventKind sign = EventKind::kTask;
+  EventKind kind = EventKind::kTask;
   TaskEvent event;
-  int64_t order = 0;  // the orders that were in force
-  std::string node;   // of a task that runs; of kAgentStarted the agent's, if the allocation has it
+  // Revision in force: of the desired state (Slurm) or of the slot's task (Marathon).
+  int64_t revision = 0;
+  // Node of a running task; of kAgentStarted the agent's node if it is in the allocation.
+  std::string node;
 };
 
 std::string EncodeAgentEvent(const AgentEvent& line);  // with its line feed
 // Without the line feed. Bounded, checked.
 Result<AgentEvent> DecodeAgentEvent(std::string_view text);
 
-// Reads what was appended since the last call, whole lines only.
+// Reads an event log incrementally: each call returns the complete lines that were appended since
+// the last one. Not thread-safe.
 class AgentEventReader {
  public:
   explicit AgentEventReader(std::filesystem::path path) : path_(std::move(path)) {}
-  // Empty if there is nothing new or no file. A damaged line is an error once and then passed over.
+  // Empty if there is nothing new or no file. A damaged line is reported as an error once and then
+  // skipped.
   Result<std::vector<AgentEvent>> Read();
 
  private:

@@ -50,7 +50,7 @@ std::vector<int> DesiredStateWatcher::ReadSignals() const {
   return signals;
 }
 
-// What the kernel told counts: two changes within its clock's step have one time.
+// The inotify event decides: two changes within the clock's resolution have the same time.
 std::optional<DesiredState> DesiredStateWatcher::PollDesiredState(int64_t number) {
   char events[4096];
   bool told = false;
@@ -64,7 +64,7 @@ std::optional<DesiredState> DesiredStateWatcher::PollDesiredState(int64_t number
     return std::nullopt;
   }
   time_ = changed;
-  if (orders->number == number) return std::nullopt;
+  if (orders->revision == number) return std::nullopt;
   return std::move(*orders);
 }
 

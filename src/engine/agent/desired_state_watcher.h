@@ -1,5 +1,5 @@
-// How those who hold a job's tasks elsewhere (slurm/agent.cc, marathon/holder.cc) hear: signals of
-// the system that started them, and orders of the engine.
+// Input of the remote agents (slurm/agent.cc, marathon/executor.cc): signals of the cluster manager
+// that started them, and new desired states of the engine.
 #pragma once
 
 #include <poll.h>
@@ -17,20 +17,22 @@
 
 namespace shoal::engine {
 
-// Not thread-safe.
+// Watches the desired state by inotify and receives signals by signalfd. Not thread-safe.
 class DesiredStateWatcher {
  public:
-  DesiredStateWatcher() = default;  // hears nothing
-  // From here on the signals are read, not obeyed; of the calling thread and those it starts.
+  DesiredStateWatcher() = default;  // receives nothing
+  // Blocks the signals in the calling thread and the threads it starts later; ReadSignals returns
+  // them from now on.
   static Result<DesiredStateWatcher> Make(const std::string& job_dir,
                                           std::initializer_list<int> signals);
 
-  // Until something is heard, one of `polls` is ready (the first of them are still the caller's) or
-  // the time is over: at most a second, since the kernel does not tell of changes that other hosts
-  // make on a network file system.
+  // Returns when a signal or a change arrives, when one of `polls` is ready, or after `time`, but
+  // after one second at the latest: inotify does not report changes that other hosts make on a
+  // network file system. The caller's entries stay the first ones of `polls`.
   void Wait(std::vector<pollfd>* polls, std::optional<Duration> time) const;
   std::vector<int> ReadSignals() const;
-  // DesiredState whose number is another one. One that cannot be read is logged.
+  // The desired state if its revision differs from `number`. A file that cannot be read is logged
+  // and skipped.
   std::optional<DesiredState> PollDesiredState(int64_t number);
 
  private:

@@ -1,5 +1,5 @@
-// Waits until files of some directories have changed, or until somebody calls: for engines that
-// read what is written on other hosts. Used by slurm/ and marathon/.
+// Waits for changes in directories (inotify) or for a wake-up call. Used by the engines that read
+// agents' event logs: slurm/ and marathon/.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@
 
 namespace shoal::engine {
 
-// Thread-safe; one thread waits.
+// Thread-safe. One thread calls Wait, any thread the other methods.
 class DirectoryWatcher {
  public:
-  // `owner`: "the Slurm engine", for the error.
+  // `owner` is the subject of error messages: "the Slurm engine".
   static Result<DirectoryWatcher> Make(const std::string& owner);
 
-  // Files made in it or written from now on end a wait, where the kernel tells: not those that
-  // other hosts write on a network file system.
+  // From now on a file that is created or written in the directory ends a wait. Changes that other
+  // hosts make on a network file system are not noticed: callers also need a timeout.
   void Add(const std::string& directory) const;
   void Wake() const;
-  // Nothing: until then for ever.
+  // Without `timeout`, waits indefinitely.
   void Wait(std::optional<std::chrono::milliseconds> timeout) const;
 
  private:

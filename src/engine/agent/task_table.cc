@@ -16,12 +16,12 @@ void TaskTable::Replay(const TaskEvent& event) {
   incarnations_[key] = event.incarnation + 1;
 }
 
-void TaskTable::Forget() {
+void TaskTable::Reset() {
   tasks_.clear();
   order_.clear();
 }
 
-void TaskTable::BeginAgain(TimePoint now, const std::string& reason) {
+void TaskTable::MarkRunningLost(TimePoint now, const std::string& reason) {
   for (const Key& key : order_) {
     Task& task = tasks_.at(key);
     if (task.alive) {
@@ -29,13 +29,13 @@ void TaskTable::BeginAgain(TimePoint now, const std::string& reason) {
       task.phase = TaskPhase::kLost;
       TaskEnd end;
       end.reason = reason;
-      Tell(key, task, std::move(end));
+      AddEvent(key, task, std::move(end));
     }
     if (task.phase == TaskPhase::kLost) task.start_at = now;
   }
 }
 
-void TaskTable::Take(const DesiredState& orders, TimePoint now) {
+void TaskTable::ApplyDesiredState(const DesiredState& orders, TimePoint now) {
   rules_ = orders.restart;
   std::set<Key> named;
   for (const AgentTask& wish : orders.tasks) {
@@ -44,16 +44,17 @@ void TaskTable::Take(const DesiredState& orders, TimePoint now) {
     auto [it, fresh] = tasks_.try_emplace(key);
     Task& task = it->second;
     if (fresh) order_.push_back(key);
-    // It was not named for a while, which we may not have seen.
-    const bool again = !fresh && (task.wanted ? wish.round != task.ordered.round : task.alive);
-    const bool back = !fresh && !task.wanted && !task.alive && !task.start_at;
-    // A replayed one that had ended well has, and stays so.
+    // It was removed and listed again; the state in between may have been missed.
+    const bool again =
+        !fresh && (task.listed ? wish.revision != task.ordered.revision : task.alive);
+    const bool back = !fresh && !task.listed && !task.alive && !task.start_at;
+    // A replayed task that ended with 0 stays ended.
     const bool replayed = back && task.ordered.task.role.empty();
     const bool ended = task.phase == TaskPhase::kEnded;
-    task.wanted = true;
+    task.listed = true;
     task.ordered = wish;
     if (again && task.alive) {
-      Ask(&task, now + orders.grace);
+      RequestStop(&task, now + orders.grace);
       task.start_at = now;
       continue;
     }
@@ -62,24 +63,24 @@ void TaskTable::Take(const DesiredState& orders, TimePoint now) {
   }
   for (auto& [key, task] : tasks_) {
     if (named.contains(key)) continue;
-    task.wanted = false;
-    Ask(&task, now + orders.grace);
+    task.listed = false;
+    RequestStop(&task, now + orders.grace);
   }
   if (orders.stop) StopAll(now + orders.grace, false);
 }
 
-void TaskTable::Ask(Task* task, TimePoint kill_at) {
+void TaskTable::RequestStop(Task* task, TimePoint kill_at) {
   task->start_at.reset();
   if (!task->alive) return;
-  if (!task->asked) task->term_due = true;
-  task->asked = true;
+  if (!task->stop_requested) task->term_due = true;
+  task->stop_requested = true;
   if (!task->kill_at || kill_at < *task->kill_at) task->kill_at = kill_at;
 }
 
 void TaskTable::StopAll(TimePoint kill_at, bool lost) {
   stopping_ = true;
   stopping_lost_ = lost;
-  for (auto& [key, task] : tasks_) Ask(&task, kill_at);
+  for (auto& [key, task] : tasks_) RequestStop(&task, kill_at);
 }
 
 bool TaskTable::IsCurrent(const Incarnation& life) const {
@@ -93,35 +94,35 @@ const AgentTask* TaskTable::Find(const Key& key) const {
   return found == tasks_.end() ? nullptr : &found->second.ordered;
 }
 
-void TaskTable::Started(const Incarnation& life, TimePoint now) {
+void TaskTable::OnStarted(const Incarnation& life, TimePoint now) {
   if (!IsCurrent(life)) return;
   Task& task = tasks_.at(life.key);
   if (task.phase == TaskPhase::kRunning) return;
   task.phase = TaskPhase::kRunning;
   task.started = now;
-  Tell(life.key, task, {});
+  AddEvent(life.key, task, {});
 }
 
-void TaskTable::Ended(const Incarnation& life, TimePoint now, TaskEnd end,
-                      const std::string& words) {
+void TaskTable::OnEnded(const Incarnation& life, TimePoint now, TaskEnd end,
+                        const std::string& words) {
   if (!IsCurrent(life)) return;
   Task& task = tasks_.at(life.key);
   task.alive = task.term_due = false;
-  task.TakeEnd({rules_, task.ordered.task.restart_if_lost, stopping_}, now, &end,
-               [&] { return words; });
-  if (stopping_lost_ && task.wanted) task.phase = TaskPhase::kLost;
-  Tell(life.key, task, std::move(end));
+  task.ApplyEnd({rules_, task.ordered.task.restart_if_lost, stopping_}, now, &end,
+                [&] { return words; });
+  if (stopping_lost_ && task.listed) task.phase = TaskPhase::kLost;
+  AddEvent(life.key, task, std::move(end));
 }
 
-void TaskTable::Refused(const Incarnation& life, const std::string& reason) {
+void TaskTable::OnRefused(const Incarnation& life, const std::string& reason) {
   if (!IsCurrent(life)) return;
   Task& task = tasks_.at(life.key);
-  task.alive = task.term_due = task.asked = false;
+  task.alive = task.term_due = task.stop_requested = false;
   task.kill_at.reset();
   task.phase = TaskPhase::kRefused;
   TaskEnd end;
   end.reason = reason;
-  Tell(life.key, task, std::move(end));
+  AddEvent(life.key, task, std::move(end));
 }
 
 TaskTable::DueActions TaskTable::Step(TimePoint now) {
@@ -131,17 +132,17 @@ TaskTable::DueActions TaskTable::Step(TimePoint now) {
   };
   std::erase_if(order_, [&](const Key& key) {
     Task& task = tasks_.at(key);
-    if (task.start_at && !task.alive && *task.start_at <= now && task.wanted && !stopping_) {
+    if (task.start_at && !task.alive && *task.start_at <= now && task.listed && !stopping_) {
       task.start_at.reset();
       task.incarnation = incarnations_[key]++;
       task.phase = TaskPhase::kStarting;
       task.alive = true;
       task.started = now;
-      Tell(key, task, {});
+      AddEvent(key, task, {});
       due.start.push_back({key, task.incarnation});
     }
     const Incarnation life{key, task.incarnation};
-    // Its own words come when it can hear them.
+    // SIGTERM is sent only once the task runs and can handle it.
     if (task.term_due && task.phase == TaskPhase::kRunning) {
       task.term_due = false;
       due.term.push_back(life);
@@ -150,7 +151,7 @@ TaskTable::DueActions TaskTable::Step(TimePoint now) {
       task.kill_at.reset();
       due.kill.push_back(life);
     }
-    if (!task.wanted && !task.alive) {
+    if (!task.listed && !task.alive) {
       tasks_.erase(key);
       return true;
     }
@@ -161,11 +162,11 @@ TaskTable::DueActions TaskTable::Step(TimePoint now) {
   return due;
 }
 
-void TaskTable::Tell(const Key& key, const Task& task, TaskEnd end) {
+void TaskTable::AddEvent(const Key& key, const Task& task, TaskEnd end) {
   events_.push_back({job_id_, key.first, key.second, task.incarnation, task.phase, std::move(end)});
 }
 
-std::vector<TaskEvent> TaskTable::TakeEvents() { return std::exchange(events_, {}); }
+std::vector<TaskEvent> TaskTable::DrainEvents() { return std::exchange(events_, {}); }
 
 bool TaskTable::AnyAlive() const {
   return std::any_of(tasks_.begin(), tasks_.end(),

@@ -1,5 +1,6 @@
-// The tasks of one job as its agent sees them: what is ordered, what runs, what is due. No I/O;
-// the agent (agent.cc) starts and signals what Step says and tells what became of it.
+// The tasks of one job as a remote agent sees them: desired state, current state, due actions.
+// Performs no I/O: the agent (slurm/agent.cc, marathon/executor.cc) carries out the actions that
+// Step returns and reports their results.
 #pragma once
 
 #include <map>
@@ -15,7 +16,9 @@
 
 namespace shoal::engine {
 
-// Not thread-safe. All times are of one clock.
+// Call order: Replay for each event of an earlier agent, MarkRunningLost once, then
+// ApplyDesiredState for each desired state, Step until nothing is due, OnStarted/OnEnded/OnRefused
+// for each result, DrainEvents after each step. Not thread-safe. All times are of one clock.
 class TaskTable {
  public:
   using Key = std::pair<std::string, int>;
@@ -25,8 +28,9 @@ class TaskTable {
     int incarnation = 0;
     auto operator<=>(const Incarnation&) const = default;
   };
+  // Actions that the agent must carry out now, and the time of the next call of Step.
   struct DueActions {
-    std::vector<Incarnation> start;  // already marked, and told, as starting
+    std::vector<Incarnation> start;  // already in phase kStarting, with an event for it
     std::vector<Incarnation> term;
     std::vector<Incarnation> kill;
     std::optional<TimePoint> next;
@@ -34,26 +38,28 @@ class TaskTable {
 
   explicit TaskTable(std::string job_id) : job_id_(std::move(job_id)) {}
 
-  // What an earlier agent of the job wrote, in its order; then BeginAgain, once.
+  // Applies an event that an earlier agent of the job logged, in log order.
   void Replay(const TaskEvent& event);
-  // They all were to end and are all to be started anew; only the numbers of their lives go on.
-  void Forget();
-  // Nothing of that runs any more: it was lost, for this reason.
-  void BeginAgain(TimePoint now, const std::string& reason);
+  // Forgets all tasks except for their incarnation numbers: the tasks were removed and are to be
+  // started as new ones.
+  void Reset();
+  // Marks every task that was running as lost for this reason: its processes ended with the
+  // earlier agent.
+  void MarkRunningLost(TimePoint now, const std::string& reason);
 
-  void Take(const DesiredState& orders, TimePoint now);
-  // From now on nothing is started; what still runs at `kill_at` is killed. `lost`: its ends are
-  // losses, to be made good by another agent.
+  void ApplyDesiredState(const DesiredState& orders, TimePoint now);
+  // Starts no task any more and kills what still runs at `kill_at`. `lost`: the ends count as
+  // losses, after which another agent starts the tasks again.
   void StopAll(TimePoint kill_at, bool lost);
 
-  void Started(const Incarnation& life, TimePoint now);
-  // `words`: what it said last, should it be given up.
-  void Ended(const Incarnation& life, TimePoint now, TaskEnd end, const std::string& words);
-  void Refused(const Incarnation& life, const std::string& reason);
+  void OnStarted(const Incarnation& life, TimePoint now);
+  // `words`: the tail of the task's log, used in the reason if the task is given up.
+  void OnEnded(const Incarnation& life, TimePoint now, TaskEnd end, const std::string& words);
+  void OnRefused(const Incarnation& life, const std::string& reason);
 
   DueActions Step(TimePoint now);
-  // What is to be told since the last call, in order.
-  std::vector<TaskEvent> TakeEvents();
+  // Events since the last call, in order.
+  std::vector<TaskEvent> DrainEvents();
 
   bool AnyAlive() const;
   bool IsCurrent(const Incarnation& life) const;
@@ -61,21 +67,21 @@ class TaskTable {
 
  private:
   struct Task : TaskState {
-    Task() { wanted = false; }  // until the orders name it
+    Task() { listed = false; }  // until a desired state lists it
     AgentTask ordered;
-    bool alive = false;  // started, as far as we know
+    bool alive = false;  // started, and no end was reported
     bool term_due = false;
   };
-  void Ask(Task* task, TimePoint kill_at);
-  void Tell(const Key& key, const Task& task, TaskEnd end);
+  void RequestStop(Task* task, TimePoint kill_at);
+  void AddEvent(const Key& key, const Task& task, TaskEnd end);
 
   std::string job_id_;
   RestartRules rules_;
   bool stopping_ = false;
   bool stopping_lost_ = false;
   std::map<Key, Task> tasks_;
-  std::vector<Key> order_;           // as the orders named them
-  std::map<Key, int> incarnations_;  // next one of each that ever was
+  std::vector<Key> order_;           // order of the desired state
+  std::map<Key, int> incarnations_;  // next incarnation number of every task ever seen
   std::vector<TaskEvent> events_;
 };
 

@@ -15,9 +15,10 @@
 namespace shoal::engine::docker {
 namespace {
 
-// The task's own process need not take devices: it sees no others.
+// The task's process acquires no devices: it sees only its own.
 constexpr const char* kGpusGivenVariable = "SHOAL_GPUS_GIVEN";
-constexpr int64_t kDefaultShm = int64_t{1} << 30;  // Docker's own 64 MiB end PyTorch's loaders
+constexpr int64_t kDefaultShm = int64_t{1}
+                                << 30;  // Docker's default of 64 MiB breaks PyTorch's data loaders
 
 std::string WithIncarnation(std::string text, int incarnation) {
   const std::string mark = kIncarnationPlaceholder;
@@ -44,15 +45,15 @@ json::array Environment(const SpecOptions& options, const TaskSpecInput& input) 
     const size_t is = entry.find('=');
     if (is != std::string::npos) variables[entry.substr(0, is)] = entry.substr(is + 1);
   }
-  // The image need not know the number that this user has.
+  // The image's passwd need not contain this user id.
   if (RunsAsOurselves(options, *input.job) && !options.user_name.empty()) {
     variables["USER"] = options.user_name;
     variables["LOGNAME"] = options.user_name;
   }
   for (const auto& [name, value] : input.task->env) variables[name] = value;
   variables[host::kTaskCgroupVariable] = "1";
-  // Its own address in the job's network; the others find it in coordinator.json.
-  if (input.job->container.own_network && input.task->role == "coordinator")
+  // Listen on the address in the job's network; the other tasks find it in coordinator.json.
+  if (input.job->container.own_network && input.task->kind() == TaskKind::kCoordinator)
     variables["SHOAL_COORDINATOR_HOST"] = "own";
   if (!input.gpus.empty()) variables[kGpusGivenVariable] = "1";
   variables[kJobVariable] = input.job->job_id;
@@ -77,7 +78,7 @@ bool IsWithin(const std::string& path, const std::string& directory) {
          path[directory.size()] == '/';
 }
 
-// The task's directory, if the container has it; else the image's own stays.
+// The task's directory if the container has it; else the image's WORKDIR.
 std::string WorkDir(const std::string& wish, const std::vector<Mount>& mounts) {
   const bool there = std::any_of(mounts.begin(), mounts.end(),
                                  [&](const Mount& mount) { return IsWithin(wish, mount.target); });
@@ -88,7 +89,7 @@ void AddLimits(const TaskSpecInput& input, json::object* host) {
   const job::Resources& resources = input.task->resources;
   if (resources.memory_bytes > 0) {
     (*host)["Memory"] = resources.memory_bytes;
-    (*host)["MemorySwap"] = resources.memory_bytes;  // with swap: none
+    (*host)["MemorySwap"] = resources.memory_bytes;  // equal to the limit: no swap
   }
   constexpr double kNano = 1e9;
   if (resources.cpu > 0) (*host)["NanoCpus"] = std::llround(resources.cpu * kNano);
@@ -117,7 +118,7 @@ json::object HostConfig(const SpecOptions& options, const TaskSpecInput& input,
       {"NetworkMode", input.job->container.own_network ? NetworkName(input.job->job_id) : "host"},
       {"RestartPolicy", {{"Name", "no"}}},
       {"SecurityOpt", json::array{"no-new-privileges"}},
-      // What a task says goes to the job's own log; this is for Docker's tools, and bounded.
+      // Task output goes to the job's own log; this bounded log is for Docker's tools.
       {"LogConfig", {{"Type", "json-file"}, {"Config", {{"max-size", "16m"}, {"max-file", "2"}}}}}};
   if (!options.groups.empty() && RunsAsOurselves(options, *input.job)) {
     json::array groups;
@@ -132,7 +133,7 @@ json::object HostConfig(const SpecOptions& options, const TaskSpecInput& input,
   return host;
 }
 
-// Values of variables that look like secrets, and secrets in URLs, as ***.
+// Replaces values of variables that look like secrets, and secrets in URLs, by ***.
 std::string HideAndPrint(json::object body) {
   if (json::value* env = body.if_contains("Env"); env != nullptr) {
     for (json::value& entry : env->as_array()) {
@@ -190,9 +191,9 @@ json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& inpu
     body["NetworkingConfig"] = {
         {"EndpointsConfig", {{NetworkName(input.job->job_id), {{"Aliases", json::array{name}}}}}}};
   }
-  // A daemon that is shut down sends it to all containers. A coordinator that is told to stop ends
-  // the job; one that was killed is made again and goes on.
-  if (input.task->role == "coordinator") body["StopSignal"] = "SIGKILL";
+  // A daemon that shuts down sends it to all containers. SIGTERM would make the coordinator end the
+  // job; after SIGKILL it is started again and continues.
+  if (input.task->kind() == TaskKind::kCoordinator) body["StopSignal"] = "SIGKILL";
   std::string work_dir = WorkDir(input.task->work_dir, mounts);
   if (!input.job->container.work_dir.empty()) work_dir = input.job->container.work_dir;
   if (!work_dir.empty()) body["WorkingDir"] = work_dir;

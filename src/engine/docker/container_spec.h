@@ -1,5 +1,5 @@
-// From a task to the body of POST /containers/create: what is sent, exactly. Used by docker_job.cc
-// and by `shoal plan --engine docker`.
+// Renders a task as the body of POST /containers/create. Pure. Used by docker_worker.cc and by
+// `shoal plan --engine docker`.
 #pragma once
 
 #include <string>
@@ -10,21 +10,23 @@
 
 namespace shoal::engine::docker {
 
-// Where the launcher is in every container.
+// Path of the launcher in every container.
 inline constexpr const char* kLauncherTarget = "/.shoal/shoal";
-// The image of jobs that name none: there is nothing in it.
+// The empty image of jobs that name none.
 inline constexpr const char* kEmptyRepository = "shoal/empty";
 inline constexpr const char* kEmptyTag = "1";
 
+// Properties of this machine and user that every container gets.
 struct SpecOptions {
-  std::string program;   // what argv[0] names where the launcher is meant; empty: none is
-  std::string launcher;  // on this machine: the static executable that takes its place
-  std::string user;      // "UID:GID" of who asks
+  std::string program;   // an argv[0] equal to this means the launcher; empty: no launcher
+  std::string launcher;  // on this machine: the static executable that is mounted
+  std::string user;      // "UID:GID" of this process
   std::vector<std::string> environment;  // "NAME=value" of every task
-  std::string user_name = {};            // the account's; empty: it has none
-  std::vector<std::string> groups = {};  // who asks is in these as well, by number
+  std::string user_name = {};            // account name; empty: none
+  std::vector<std::string> groups = {};  // supplementary groups, by number
 };
 
+// One start of a task. Pointers must stay valid during the call.
 struct TaskSpecInput {
   const DesiredJob* job = nullptr;
   const DesiredTask* task = nullptr;
@@ -44,15 +46,15 @@ std::string NetworkName(const std::string& job);
 json::object MakeNetwork(const std::string& job);
 
 json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& input);
-// What a container cannot be made of: relative mounts, an image's name with blanks, …
+// Checks that containers can be created: absolute mounts, a valid image name, … InvalidArgument.
 Status CheckContainers(const DesiredJob& job);
 
-// The launcher for a `program`: "PROGRAM-task" beside it, or $SHOAL_LAUNCHER. NotFound with the way
+// The static launcher of `program`: "PROGRAM-task" beside it, or $SHOAL_LAUNCHER. NotFound says how
 // to build it.
 Result<std::string> FindLauncher(const std::string& program);
 
-// For people: every request that Apply would make of a job of which nothing exists, secrets as ***,
-// and the command that removes it all.
+// Text for the user: every request that Apply would make for a new job, with secrets as ***, and
+// the command that removes the job.
 std::string DescribeContainers(const SpecOptions& options, const DesiredJob& job);
 
 }  // namespace shoal::engine::docker

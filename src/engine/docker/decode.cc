@@ -18,7 +18,7 @@ bool ReadNumber(const json::object& labels, const char* name, int* out) {
   return error == std::errc() && rest == text.data() + text.size() && *out >= 0 && !text.empty();
 }
 
-// Nothing if they are not those of a task of ours.
+// Nothing if they are not the labels of a Shoal task.
 std::optional<TaskLabels> ReadLabels(const json::object& labels) {
   TaskLabels task;
   task.job = GetStringOr(labels, kJobLabel, "");
@@ -35,7 +35,7 @@ const json::object* ObjectAt(const json::object& object, const char* field) {
   return value == nullptr ? nullptr : value->if_object();
 }
 
-// Of "Exited (137) 2 minutes ago".
+// The exit code in "Exited (137) 2 minutes ago".
 int ExitCodeOfText(const std::string& text) {
   constexpr std::string_view kBegin = "Exited (";
   int code = -1;
@@ -45,7 +45,7 @@ int ExitCodeOfText(const std::string& text) {
   return error == std::errc() && rest != end && *rest == ')' ? code : -1;
 }
 
-// Identifiers become parts of targets.
+// Ids become parts of request targets: check them.
 bool IsId(const std::string& text) {
   return !text.empty() && text.size() <= 128 &&
          text.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -58,7 +58,7 @@ Result<std::string> CheckedId(const json::object& object) {
   return id;
 }
 
-// "172.17.0.2", of the first network that has one.
+// "172.17.0.2", the first network's address that is set.
 std::string AddressOf(const json::object& container) {
   const json::object* settings = ObjectAt(container, "NetworkSettings");
   const json::object* networks = settings == nullptr ? nullptr : ObjectAt(*settings, "Networks");
@@ -182,7 +182,7 @@ Result<std::vector<std::string>> DecodeNetworks(std::string_view text) {
 
 namespace {
 
-// A list of words, or nothing.
+// A list of strings, or null.
 Status TakeWords(const json::object& object, std::string_view field,
                  std::vector<std::string>* words) {
   const json::value* value = object.if_contains(field);

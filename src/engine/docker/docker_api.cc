@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr const char* kOldest = "1.40";  // Docker 19.03, of 2019
 constexpr const char* kNewest = "1.51";
-constexpr milliseconds kTimeout{60'000};  // a loaded machine's daemon takes its time
+constexpr milliseconds kTimeout{60'000};  // the daemon may be slow on a loaded machine
 constexpr milliseconds kPullSilence{300'000};
 constexpr milliseconds kPullStep{500};
 constexpr size_t kMaxLine = 1 << 20;
@@ -37,7 +37,7 @@ Status Explain(const Status& status, const std::string& path) {
 
 Status ErrorOf(const net::HttpReply& reply) {
   const std::string text = DecodeError(reply.body);
-  constexpr int kFailed = 500;  // the daemon says it of all that went wrong: again is as wrong
+  constexpr int kFailed = 500;  // the daemon uses it for all errors: a retry does not help
   const Code code = reply.status == kFailed ? Code::kInternal : net::CodeOfHttp(reply.status);
   return Status(code, text.empty() ? "status " + std::to_string(reply.status) : text);
 }
@@ -104,7 +104,7 @@ net::HttpRequest DockerApi::Request(const std::string& method, const std::string
 Result<std::string> DockerApi::Call(const net::HttpRequest& request) const {
   auto reply = http_.Call(request, kTimeout);
   if (!reply.ok()) return Explain(reply.status(), http_.path());
-  constexpr int kNotModified = 304;  // it is so already
+  constexpr int kNotModified = 304;  // already in that state
   if (reply->status >= 300 && reply->status != kNotModified) return ErrorOf(*reply);
   return std::move(reply->body);
 }
@@ -131,7 +131,7 @@ Result<std::string> DockerApi::Create(const std::string& name, const json::objec
 Status DockerApi::Start(const std::string& id, const std::string& program) const {
   const Status started = Call(Request("POST", "/containers/" + id + "/start")).status();
   const std::string& text = started.message();
-  // The runtime's words, of 20.10 to 28.
+  // Messages of the runtime, Docker 20.10 to 28.
   const bool exec =
       Has(text, "exec: ") || Has(text, "exec failed") || Has(text, "starting container process");
   if (exec && (Has(text, "no such file or directory") || Has(text, "executable file not found"))) {
@@ -146,7 +146,7 @@ Status DockerApi::Start(const std::string& id, const std::string& program) const
 Status DockerApi::Kill(const std::string& id, const std::string& signal) const {
   const Status killed =
       Call(Request("POST", "/containers/" + id + "/kill?signal=" + signal)).status();
-  // 409: it is not running.
+  // 409: the container does not run.
   if (killed.code() == Code::kNotFound || killed.code() == Code::kAlreadyExists)
     return Status::Ok();
   return killed;
@@ -156,7 +156,7 @@ Status DockerApi::Remove(const std::string& id) const {
   const Status removed =
       Call(Request("DELETE", "/containers/" + id + "?force=true&v=true")).status();
   if (removed.code() == Code::kNotFound) return Status::Ok();
-  // 409: its removal is under way.
+  // 409: its removal is in progress.
   if (removed.code() == Code::kAlreadyExists) return Unavailable(removed.message());
   return removed;
 }
@@ -167,7 +167,7 @@ Result<ContainerState> DockerApi::Inspect(const std::string& id_or_name) const {
 }
 
 Result<std::string> DockerApi::Logs(const std::string& id, size_t limit) const {
-  // A line has a byte at least.
+  // A line has at least one byte.
   const std::string target =
       "/containers/" + id + "/logs?stdout=true&stderr=true&tail=" + std::to_string(limit);
   auto stream = http_.Open(Request("GET", target), kTimeout);
@@ -237,7 +237,7 @@ Result<EntryPoint> DockerApi::ImageEntryPoint(const std::string& image) const {
 
 Status DockerApi::Pull(const std::string& image, const std::string& login,
                        const std::function<Status(const std::string&)>& go_on) const {
-  // Without a tag or digest the daemon would pull every tag that there is.
+  // Without a tag or digest the daemon would pull all tags.
   const size_t slash = image.rfind('/');
   const std::string last = slash == std::string::npos ? image : image.substr(slash + 1);
   const bool tagged = last.find_first_of(":@") != std::string::npos;

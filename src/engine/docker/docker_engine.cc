@@ -1,6 +1,7 @@
-// The calls of engine.h change the jobs (docker_job.h) under a lock and wake the manager, which
-// hands what is due to a few workers (docker_worker.h) and tells the watchers. One more thread
-// listens to the daemon's events.
+// The methods of Engine change the jobs (docker_job.h) under mu_ and wake the manager thread, which
+// queues due actions for a few worker threads (docker_worker.h) and publishes events. One more
+// thread reads the daemon's event stream. mu_ is not held during calls to the daemon or to
+// watches.
 #include "engine/docker/docker_engine.h"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #include "engine/exec/local_exec.h"
 #include "engine/process/local_host.h"
 #include "engine/tasks/coordinator_location.h"
-#include "engine/tasks/event_hub.h"
+#include "engine/tasks/engine_base.h"
 #include "engine/tasks/job_files.h"
 #include "host/gpu/nvml.h"
 
@@ -44,18 +45,20 @@ using std::chrono::milliseconds;
 
 constexpr size_t kWorkers = 8;
 constexpr milliseconds kKillPatience{10'000};
-constexpr milliseconds kEventSilence{60'000};  // then all is compared, in case an event was lost
+constexpr milliseconds kEventSilence{
+    60'000};  // then all containers are compared, in case an event was lost
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{2'000};
 constexpr size_t kMaxEvent = 1 << 20;
 
+// What the engine keeps of a job.
 struct JobEntry {
   std::unique_ptr<DockerJob> job;
   std::string dir;
-  UniqueFd lock;  // of the job's directory: one engine at a time looks after a job
+  UniqueFd lock;  // lock file in the job's directory: one engine at a time manages a job
 };
 
-// As the account is called; $USER where its number has no name.
+// The account's name; $USER if the user id has none.
 std::string OwnUserName() {
   constexpr size_t kMost = 16 << 10;
   std::string buffer(kMost, '\0');
@@ -68,7 +71,7 @@ std::string OwnUserName() {
   return variable == nullptr ? "" : variable;
 }
 
-// Beside the effective one, by number.
+// Supplementary groups, by number.
 std::vector<std::string> OwnGroups() {
   std::vector<gid_t> ids(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
   const int count = ::getgroups(static_cast<int>(ids.size()), ids.data());
@@ -94,12 +97,14 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
     if (const char* value = std::getenv(name); value != nullptr)
       spec.environment.push_back(std::string(name) + "=" + value);
   }
-  // Containers may have names of their own.
+  // A container's host name may differ from the machine's.
   spec.environment.push_back(std::string(kNodeVariable) + "=" + LocalHostName());
   return spec;
 }
 
-class DockerEngine final : public PublishingEngine {
+// Lock order: connect_mu_ and mu_ are never held together with a call to the daemon. A job is added
+// by Apply or Adopt and removed at the end of Stop. See the head of this file for the threads.
+class DockerEngine final : public EngineBase<JobEntry>, public Executes {
  public:
   explicit DockerEngine(DockerEngineOptions options) : options_(std::move(options)) {
     manager_ = std::thread([this] { Manage(); });
@@ -118,17 +123,19 @@ class DockerEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
                             uint16_t port) override;
 
  private:
+  // An action with the settings of its job, queued for a worker.
   struct ActionBatch {
     Action action;
     DesiredJob settings;
   };
-  // Made once, by the first call that needs it.
+  // Created once, by the first method that needs it.
   struct Daemon {
     Daemon(std::unique_ptr<docker::DockerApi> connected, docker::SpecOptions spec)
         : api(std::move(connected)), worker(api.get(), std::move(spec)) {}
@@ -136,17 +143,18 @@ class DockerEngine final : public PublishingEngine {
     docker::DockerWorker worker;
   };
   Result<Daemon*> Connect();
+  std::string DirOf(const JobEntry& entry) const override { return entry.dir; }
 
   void Manage();
   void Work();
   void Listen();
-  // Listens until the stream breaks; moves `since` on.
+  // Reads events until the stream breaks; advances `since`.
   Status ListenOnce(std::string* since);
   Status Compare();
-  void Heard(const docker::ContainerEvent& event);
-  void ListenFromNowOn();  // under mu_
+  void OnContainerEvent(const docker::ContainerEvent& event);
+  void StartListener();  // under mu_
   bool Sleep(milliseconds time);
-  Result<JobEntry*> Hold(const std::string& job_id, const std::string& dir);  // under mu_
+  Result<JobEntry*> AddJob(const std::string& job_id, const std::string& dir);  // under mu_
   Status RemoveAll(const std::string& job_id);
   Result<docker::ContainerState> FindContainer(const std::string& job_id, const std::string& role,
                                                int index);
@@ -156,16 +164,12 @@ class DockerEngine final : public PublishingEngine {
   std::mutex connect_mu_;
   std::unique_ptr<Daemon> daemon_;  // guarded by connect_mu_, and never changed again
 
-  std::mutex mu_;
   std::condition_variable due_;              // for the manager
   std::condition_variable work_;             // for the workers
-  std::condition_variable changed_;          // after every round of the manager
-  std::map<std::string, JobEntry> jobs_;     // guarded by mu_
   std::deque<ActionBatch> queue_;            // guarded by mu_
   std::vector<TaskEvent> outbox_;            // guarded by mu_: to be published by the manager
   std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_: of events
-  bool poked_ = false;                       // guarded by mu_
-  bool ending_ = false;                      // guarded by mu_
+  bool manager_due_ = false;                 // guarded by mu_
   bool publishing_ = false;                  // guarded by mu_
   bool listening_ = false;                   // guarded by mu_
   std::thread listener_;                     // guarded by mu_ until the end
@@ -180,7 +184,7 @@ DockerEngine::~DockerEngine() {
     queue_.clear();
     if (stream_ != nullptr) stream_->Cancel();
   }
-  if (daemon_ != nullptr) daemon_->worker.GiveUp("");
+  if (daemon_ != nullptr) daemon_->worker.CancelPulls("");
   due_.notify_all();
   work_.notify_all();
   changed_.notify_all();
@@ -194,14 +198,14 @@ DockerEngine::~DockerEngine() {
 void DockerEngine::Manage() {
   std::unique_lock lock(mu_);
   while (!ending_) {
-    poked_ = false;
+    manager_due_ = false;
     const TimePoint now = options_.clock->Now();
     std::optional<TimePoint> next;
-    for (auto& [id, held] : jobs_) {
+    for (auto& [id, entry] : jobs_) {
       std::vector<Action> actions;
-      const auto due = held.job->Step(now, &actions, &outbox_);
+      const auto due = entry.job->Step(now, &actions, &outbox_);
       if (due && (!next || *due < *next)) next = due;
-      for (Action& action : actions) queue_.push_back({std::move(action), held.job->settings()});
+      for (Action& action : actions) queue_.push_back({std::move(action), entry.job->settings()});
     }
     if (!queue_.empty()) work_.notify_all();
     std::vector<TaskEvent> events = std::move(outbox_);
@@ -212,11 +216,11 @@ void DockerEngine::Manage() {
     lock.lock();
     publishing_ = false;
     changed_.notify_all();
-    const auto poked = [this] { return poked_ || ending_; };
+    const auto manager_due = [this] { return manager_due_ || ending_; };
     if (next) {
-      due_.wait_for(lock, std::max(*next - options_.clock->Now(), Duration(0)), poked);
+      due_.wait_for(lock, std::max(*next - options_.clock->Now(), Duration(0)), manager_due);
     } else {
-      due_.wait(lock, poked);
+      due_.wait(lock, manager_due);
     }
   }
 }
@@ -229,18 +233,19 @@ void DockerEngine::Work() {
     const ActionBatch one = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    const Outcome outcome = daemon_->worker.Do(one.action, one.settings);
+    const Outcome outcome = daemon_->worker.Execute(one.action, one.settings);
     lock.lock();
-    const auto held = jobs_.find(one.settings.job_id);
-    if (held != jobs_.end()) held->second.job->Take(outcome, options_.clock->Now(), &outbox_);
-    poked_ = true;
+    const auto entry = jobs_.find(one.settings.job_id);
+    if (entry != jobs_.end())
+      entry->second.job->ApplyOutcome(outcome, options_.clock->Now(), &outbox_);
+    manager_due_ = true;
     due_.notify_all();
   }
 }
 
-// ---- What the daemon says ----
+// ---- The daemon's events ----
 
-void DockerEngine::ListenFromNowOn() {
+void DockerEngine::StartListener() {
   if (std::exchange(listening_, true)) return;
   listener_ = std::thread([this] { Listen(); });
 }
@@ -251,7 +256,7 @@ bool DockerEngine::Sleep(milliseconds time) {
 }
 
 void DockerEngine::Listen() {
-  // A little before now: what ended before the daemon began to tell is told as well.
+  // Begin in the past, to include ends before the stream was connected.
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   std::string since =
       std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count() - 2);
@@ -265,7 +270,7 @@ void DockerEngine::Listen() {
       if (ending_) return;
     }
     if (std::chrono::steady_clock::now() - begun > kLongestRetry) retry = kFirstRetry;
-    LogInfo("the events of the Docker daemon broke off: {}; asking again", ended.message());
+    LogInfo("the event stream of the Docker daemon broke: {}; reconnecting", ended.message());
     if (!Sleep(retry)) return;
     retry = std::min(retry * 2, kLongestRetry);
   }
@@ -295,26 +300,26 @@ Status DockerEngine::ListenOnce(std::string* since) {
       TRY_ASSIGN(const std::optional<docker::ContainerEvent> event, docker::DecodeEvent(line));
       if (!event) continue;
       if (!event->time.empty()) *since = event->time;
-      Heard(*event);
+      OnContainerEvent(*event);
     }
   }
 }
 
-void DockerEngine::Heard(const docker::ContainerEvent& event) {
+void DockerEngine::OnContainerEvent(const docker::ContainerEvent& event) {
   const bool ended = event.action == "die" || event.action == "destroy";
   const bool paused = event.action == "pause";
   if (!ended && !paused && event.action != "unpause") return;
   std::lock_guard lock(mu_);
-  const auto held = jobs_.find(event.task.job);
-  if (held == jobs_.end()) return;
-  DockerJob* const job = held->second.job.get();
+  const auto entry = jobs_.find(event.task.job);
+  if (entry == jobs_.end()) return;
+  DockerJob* const job = entry->second.job.get();
   const docker::TaskLabels& task = event.task;
   if (ended) {
-    job->Notice({task.role, task.index}, task.incarnation);
+    job->OnContainerEnd({task.role, task.index}, task.incarnation);
   } else {
-    job->NoticePause({task.role, task.index}, task.incarnation, paused, options_.clock->Now());
+    job->OnPauseChange({task.role, task.index}, task.incarnation, paused, options_.clock->Now());
   }
-  poked_ = true;
+  manager_due_ = true;
   due_.notify_all();
 }
 
@@ -325,9 +330,9 @@ Status DockerEngine::Compare() {
     if (one.running) running[one.id] = one.paused;
   }
   std::lock_guard lock(mu_);
-  // One that was started after the list was made is looked at in vain.
-  for (auto& [id, held] : jobs_) held.job->Compare(running, options_.clock->Now());
-  poked_ = true;
+  // A container that was started after the list was made is inspected without need.
+  for (auto& [id, entry] : jobs_) entry.job->ReconcileRunning(running, options_.clock->Now());
+  manager_due_ = true;
   due_.notify_all();
   return Status::Ok();
 }
@@ -359,26 +364,26 @@ Result<Capacity> DockerEngine::GetCapacity() {
 
 Result<EntryPoint> DockerEngine::FindEntryPoint(const std::string& image) {
   TRY_ASSIGN(Daemon* const daemon, Connect());
-  DesiredJob job;  // of nobody: only the end of this engine gives its pull up
+  DesiredJob job;  // without an id: only the engine's destructor cancels its pull
   job.image = image;
-  TRY(daemon->worker.HaveImage(job));
+  TRY(daemon->worker.EnsureImage(job));
   return daemon->api->ImageEntryPoint(image);
 }
 
-Result<JobEntry*> DockerEngine::Hold(const std::string& job_id, const std::string& dir) {
-  if (auto held = jobs_.find(job_id); held != jobs_.end()) return &held->second;
-  JobEntry held;
-  held.dir = dir;
+Result<JobEntry*> DockerEngine::AddJob(const std::string& job_id, const std::string& dir) {
+  if (auto entry = jobs_.find(job_id); entry != jobs_.end()) return &entry->second;
+  JobEntry entry;
+  entry.dir = dir;
   if (!dir.empty()) {
     TRY(MakeDirectories(EngineDir(dir), 0700));
-    TRY_ASSIGN(held.lock, OpenFile(EngineDir(dir) / "lock", O_RDWR | O_CREAT, 0600));
-    if (::flock(held.lock.get(), LOCK_EX | LOCK_NB) != 0) held.lock.Reset();
+    TRY_ASSIGN(entry.lock, OpenFile(EngineDir(dir) / "lock", O_RDWR | O_CREAT, 0600));
+    if (::flock(entry.lock.get(), LOCK_EX | LOCK_NB) != 0) entry.lock.Reset();
   }
   docker::DockerJobOptions options;
   options.restart = options_.restart;
   options.remove_grace = options_.remove_grace;
-  held.job = std::make_unique<DockerJob>(job_id, held.lock.valid(), options);
-  return &jobs_.emplace(job_id, std::move(held)).first->second;
+  entry.job = std::make_unique<DockerJob>(job_id, entry.lock.valid(), options);
+  return &jobs_.emplace(job_id, std::move(entry)).first->second;
 }
 
 Status DockerEngine::Apply(const DesiredJob& desired) {
@@ -389,17 +394,17 @@ Status DockerEngine::Apply(const DesiredJob& desired) {
   TRY(Connect().status());
   TRY(docker::PrepareHostFiles(desired));
   std::lock_guard lock(mu_);
-  TRY_ASSIGN(JobEntry* const held, Hold(desired.job_id, desired.job_dir));
-  if (!held->job->owned()) {
+  TRY_ASSIGN(JobEntry* const entry, AddJob(desired.job_id, desired.job_dir));
+  if (!entry->job->owned()) {
     jobs_.erase(desired.job_id);
     return FailedPrecondition("job " + desired.job_id +
                               " is already run by another shoal process on this machine");
   }
-  if (held->job->stopping())
+  if (entry->job->stopping())
     return FailedPrecondition("job " + desired.job_id + " is being stopped");
-  held->job->Apply(desired, options_.clock->Now());
-  ListenFromNowOn();
-  poked_ = true;
+  entry->job->Apply(desired, options_.clock->Now());
+  StartListener();
+  manager_due_ = true;
   due_.notify_all();
   return Status::Ok();
 }
@@ -410,14 +415,14 @@ Result<std::vector<TaskStatus>> DockerEngine::Adopt(const std::string& job_id,
   TRY_ASSIGN(Daemon* const daemon, Connect());
   TRY_ASSIGN(const std::vector<docker::ContainerSummary> containers, daemon->api->List(job_id));
   std::lock_guard lock(mu_);
-  if (const auto held = jobs_.find(job_id); held != jobs_.end()) return held->second.job->List();
+  if (const auto entry = jobs_.find(job_id); entry != jobs_.end()) return entry->second.job->List();
   const bool any = std::any_of(containers.begin(), containers.end(),
                                [](const auto& container) { return container.running; });
   if (!any) return std::vector<TaskStatus>();
-  TRY_ASSIGN(JobEntry* const held, Hold(job_id, job_dir));
-  (void)held->job->Adopt(containers, options_.clock->Now());
-  ListenFromNowOn();
-  return held->job->List();
+  TRY_ASSIGN(JobEntry* const entry, AddJob(job_id, job_dir));
+  (void)entry->job->Adopt(containers, options_.clock->Now());
+  StartListener();
+  return entry->job->List();
 }
 
 Status DockerEngine::Stop(const std::string& job_id, milliseconds grace) {
@@ -428,13 +433,13 @@ Status DockerEngine::Stop(const std::string& job_id, milliseconds grace) {
     std::unique_lock lock(mu_);
     if (auto it = jobs_.find(job_id); it != jobs_.end()) {
       it->second.job->Stop(options_.clock->Now() + grace);
-      daemon->worker.GiveUp(job_id);
-      poked_ = true;
+      daemon->worker.CancelPulls(job_id);
+      manager_due_ = true;
       due_.notify_all();
       const auto gone = [&] {
-        auto held = jobs_.find(job_id);
+        auto entry = jobs_.find(job_id);
         const bool quiet = !publishing_ && outbox_.empty();
-        return quiet && (held == jobs_.end() || !held->second.job->AnyAlive());
+        return quiet && (entry == jobs_.end() || !entry->second.job->AnyAlive());
       };
       if (!changed_.wait_for(lock, grace + kKillPatience, gone)) {
         return DeadlineExceeded("a container of job " + job_id +
@@ -445,7 +450,7 @@ Status DockerEngine::Stop(const std::string& job_id, milliseconds grace) {
     }
   }
   TRY(RemoveAll(job_id));
-  daemon->worker.Forget(job_id);
+  daemon->worker.ReleaseGpus(job_id);
   std::lock_guard lock(mu_);
   if (auto it = jobs_.find(job_id); it != jobs_.end()) {
     if (it->second.lock.valid()) ::unlink((EngineDir(it->second.dir) / "lock").c_str());
@@ -473,7 +478,7 @@ Status DockerEngine::RemoveAll(const std::string& job_id) {
       if (!end.ok() && (!end.retryable() || std::chrono::steady_clock::now() > deadline))
         return end;
     }
-    ::poll(nullptr, 0, 20);  // a removal that is under way is waited for
+    ::poll(nullptr, 0, 20);  // wait for a removal in progress
   }
 }
 
@@ -481,15 +486,14 @@ Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {
   std::string dir;
   {
     std::lock_guard lock(mu_);
-    const auto held = jobs_.find(job_id);
-    if (held == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
-    dir = held->second.dir;
-    if (held->second.job->Gone({"coordinator", 0})) {
+    TRY_ASSIGN(const JobEntry* const entry, FindJob(job_id));
+    dir = entry->dir;
+    if (entry->job->HasEnded({kCoordinatorRole, 0})) {
       return Unavailable("the coordinator of job " + job_id +
                          " has ended; it is started again if the job has not");
     }
   }
-  // In a network of the job's own it is at an address that this machine reaches, too.
+  // An address in a job's own network is reachable from this machine too.
   TRY_ASSIGN(const CoordinatorLocation place, ReadCoordinatorLocation(job_id, dir));
   return place.endpoint;
 }
@@ -500,9 +504,8 @@ Result<std::string> DockerEngine::TaskLog(const std::string& job_id, const std::
   std::string container;
   {
     std::lock_guard lock(mu_);
-    const auto held = jobs_.find(job_id);
-    if (held == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
-    container = held->second.job->ContainerOf({role, index});
+    TRY_ASSIGN(const JobEntry* const entry, FindJob(job_id));
+    container = entry->job->ContainerOf({role, index});
   }
   if (container.empty()) return std::string();
   auto text = daemon_->api->Logs(container, limit);

@@ -17,8 +17,9 @@ namespace {
 
 constexpr size_t kBlock = 64 << 10;
 constexpr size_t kBlocks = 16;  // read at a time
-constexpr int kEndReads = 200;  // times 5 ms: how long the daemon may take to know of an end
+constexpr int kEndReads = 200;  // times 5 ms: time until the daemon knows the exit code
 
+// The hijacked connection of POST /exec/ID/start, which multiplexes both outputs in frames.
 class DockerTransport final : public ExecTransport {
  public:
   DockerTransport(const DockerApi* api, std::string exec, net::Upgraded connection)
@@ -26,7 +27,7 @@ class DockerTransport final : public ExecTransport {
 
   int fd() const override { return connection_.fd.get(); }
 
-  // The connection does not block.
+  // Makes the connection non-blocking.
   Status Send(std::string_view bytes) override {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -1,4 +1,4 @@
-// Commands in containers: `shoal enter` is started beside the task's launcher (POST /exec).
+// Commands in containers: POST /exec starts `shoal enter` beside the task's launcher.
 // Used by docker_engine.cc.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace shoal::engine::docker {
 
-// `api` outlives what is given.
+// `api` outlives the result.
 Result<std::unique_ptr<Execution>> ExecInContainer(const DockerApi* api,
                                                    const std::string& container,
                                                    const std::string& job_id,

@@ -7,8 +7,8 @@
 namespace shoal::engine::docker {
 namespace {
 
-constexpr std::chrono::milliseconds kLookAfterKill{1000};
-constexpr int kSignalBase = 128;  // Docker's and shells' way to tell a signal
+constexpr std::chrono::milliseconds kInspectAfterKill{1000};
+constexpr int kSignalBase = 128;  // exit code 128 + N means signal N
 constexpr int kSignals = 64;
 
 std::string MemoryText(int64_t bytes) {
@@ -19,7 +19,7 @@ std::string MemoryText(int64_t bytes) {
 TaskEnd EndOf(const std::optional<ContainerState>& state, const DesiredTask& task) {
   TaskEnd end;
   if (!state) {
-    end.reason = "ended, it is not known how: its container was removed by somebody else";
+    end.reason = "ended with an unknown status: its container was removed outside of Shoal";
     return end;
   }
   const int code = state->exit_code;
@@ -45,9 +45,9 @@ void DockerJob::Apply(const DesiredJob& desired, TimePoint now) {
   settings_.tasks.clear();
   int order = 0;
   const auto want = [&](const DesiredTask& wish, const TaskKey& /*key*/, Task* task, bool fresh) {
-    // No longer wanted, and ended, but not forgotten yet: as if it had been.
-    const bool again = !fresh && !task->wanted && !task->alive && !task->asked;
-    task->wanted = true;
+    // Was removed and has ended, but is still in the table: treat it as new.
+    const bool again = !fresh && !task->listed && !task->alive && !task->stop_requested;
+    task->listed = true;
     task->desired = wish;
     task->order = order++;
     const bool lost_before = task->phase == TaskPhase::kLost && !task->start_at && !task->busy;
@@ -55,8 +55,8 @@ void DockerJob::Apply(const DesiredJob& desired, TimePoint now) {
       task->ResetForStart(now);
   };
   MatchTasks(desired.tasks, &tasks_, want, [&](Task* task) {
-    task->wanted = false;
-    Ask(task, now + options_.remove_grace);
+    task->listed = false;
+    RequestStop(task, now + options_.remove_grace);
   });
 }
 
@@ -87,17 +87,17 @@ bool DockerJob::Adopt(const std::vector<ContainerSummary>& containers, TimePoint
   return any;
 }
 
-void DockerJob::Ask(Task* task, TimePoint kill_at) {
+void DockerJob::RequestStop(Task* task, TimePoint kill_at) {
   task->start_at.reset();
-  task->again = false;
+  task->retry_start = false;
   if (!task->alive && !task->busy) return;
-  task->asked = true;
+  task->stop_requested = true;
   task->kill_at = kill_at;
 }
 
 void DockerJob::Stop(TimePoint kill_at) {
   stopping_ = true;
-  for (auto& [key, task] : tasks_) Ask(&task, kill_at);
+  for (auto& [key, task] : tasks_) RequestStop(&task, kill_at);
 }
 
 // ---- What is due ----
@@ -111,7 +111,7 @@ std::optional<TimePoint> DockerJob::Step(TimePoint now, std::vector<Action>* act
       task.busy = true;
       actions->push_back(std::move(*action));
     }
-    const bool forget = !task.wanted && !task.alive && !task.busy && task.container.empty();
+    const bool forget = !task.listed && !task.alive && !task.busy && task.container.empty();
     for (const auto& due : {task.start_at, task.kill_at, task.retry_at, task.replace_at}) {
       if (!task.busy && !forget && due && *due > now && (!next || *due < *next)) next = due;
     }
@@ -123,26 +123,26 @@ std::optional<TimePoint> DockerJob::Step(TimePoint now, std::vector<Action>* act
 std::optional<Action> DockerJob::Next(const TaskKey& key, Task* task, TimePoint now,
                                       std::vector<TaskEvent>* events) {
   if (task->busy || (task->retry_at && *task->retry_at > now)) return std::nullopt;
-  // What was killed and not said to have ended is looked at by and by.
-  const bool overdue = task->retry_at && task->killed;
+  // A task that was killed without a reported end is inspected periodically.
+  const bool overdue = task->retry_at && task->kill_sent;
   task->retry_at.reset();
   if (task->alive) {
-    if (task->look || overdue) return Begin(Action::Kind::kLook, key, task);
+    if (task->inspect_due || overdue) return Begin(Action::Kind::kInspect, key, task);
     const bool replace = task->replace_at && *task->replace_at <= now && owned_;
-    if (!task->asked && !replace) return std::nullopt;
-    const bool kill = !task->killed && (replace || (task->kill_at && *task->kill_at <= now));
-    if (!kill && (task->termed || !task->asked)) return std::nullopt;
-    task->replaced = replace && !task->asked;
+    if (!task->stop_requested && !replace) return std::nullopt;
+    const bool kill = !task->kill_sent && (replace || (task->kill_at && *task->kill_at <= now));
+    if (!kill && (task->term_sent || !task->stop_requested)) return std::nullopt;
+    task->replaced = replace && !task->stop_requested;
     Action action = Begin(Action::Kind::kSignal, key, task);
     action.signal = kill ? "KILL" : "TERM";
     return action;
   }
   const bool due = task->start_at && *task->start_at <= now;
-  if (due && task->wanted && !stopping_ && owned_) {
+  if (due && task->listed && !stopping_ && owned_) {
     BeginStart(key, task, events);
     return Begin(Action::Kind::kStart, key, task);
   }
-  if (!task->wanted && !task->container.empty() && !stopping_)
+  if (!task->listed && !task->container.empty() && !stopping_)
     return Begin(Action::Kind::kRemove, key, task);
   return std::nullopt;
 }
@@ -160,34 +160,36 @@ Action DockerJob::Begin(Action::Kind kind, const TaskKey& key, Task* task) const
 
 void DockerJob::BeginStart(const TaskKey& key, Task* task, std::vector<TaskEvent>* events) {
   task->start_at.reset();
-  task->look = task->asked = task->termed = task->killed = task->replaced = false;
+  task->inspect_due = task->stop_requested = task->term_sent = task->kill_sent = task->replaced =
+      false;
   task->kill_at.reset();
   task->replace_at.reset();
-  if (std::exchange(task->again, false)) return;
+  if (std::exchange(task->retry_start, false)) return;
   task->incarnation = incarnations_[key]++;
   task->phase = TaskPhase::kStarting;
-  Tell(key, *task, {}, events);
+  AddEvent(key, *task, {}, events);
 }
 
 // ---- What became of it ----
 
-void DockerJob::Take(const Outcome& outcome, TimePoint now, std::vector<TaskEvent>* events) {
+void DockerJob::ApplyOutcome(const Outcome& outcome, TimePoint now,
+                             std::vector<TaskEvent>* events) {
   const auto it = tasks_.find(outcome.action.key);
   if (it == tasks_.end()) return;
   Task& task = it->second;
   task.busy = false;
   switch (outcome.action.kind) {
     case Action::Kind::kStart:
-      return TakeStart(outcome, &task, now, events);
-    case Action::Kind::kLook:
-      return TakeLook(outcome, &task, now, events);
+      return ApplyStartOutcome(outcome, &task, now, events);
+    case Action::Kind::kInspect:
+      return ApplyInspectOutcome(outcome, &task, now, events);
     case Action::Kind::kRemove:
       if (outcome.status.ok()) task.container.clear();
       break;
     case Action::Kind::kSignal: {
       const bool kill = outcome.action.signal == "KILL";
-      if (outcome.status.ok()) (kill ? task.killed : task.termed) = true;
-      if (kill && outcome.status.ok()) task.retry_at = now + kLookAfterKill;
+      if (outcome.status.ok()) (kill ? task.kill_sent : task.term_sent) = true;
+      if (kill && outcome.status.ok()) task.retry_at = now + kInspectAfterKill;
       break;
     }
   }
@@ -197,45 +199,45 @@ void DockerJob::Take(const Outcome& outcome, TimePoint now, std::vector<TaskEven
   task.retry_at = now + options_.retry;
 }
 
-void DockerJob::TakeStart(const Outcome& outcome, Task* task, TimePoint now,
-                          std::vector<TaskEvent>* events) {
+void DockerJob::ApplyStartOutcome(const Outcome& outcome, Task* task, TimePoint now,
+                                  std::vector<TaskEvent>* events) {
   const TaskKey& key = outcome.action.key;
   task->container = outcome.container;
   if (outcome.status.ok()) {
     task->alive = true;
     task->started = now;
     task->phase = TaskPhase::kRunning;
-    return Tell(key, *task, {}, events);
+    return AddEvent(key, *task, {}, events);
   }
-  if (stopping_ || !task->wanted) {
+  if (stopping_ || !task->listed) {
     TaskEnd end;
     end.reason = "was not started: the job was stopped meanwhile";
     task->phase = TaskPhase::kEnded;
-    return Tell(key, *task, std::move(end), events);
+    return AddEvent(key, *task, std::move(end), events);
   }
-  if (outcome.status.retryable()) {  // the daemon is away: nothing was found out about the task
+  if (outcome.status.retryable()) {  // the daemon is unavailable: nothing is known about the task
     LogWarning("job {}: {} {} waits: {}", id_, key.first, key.second, outcome.status.message());
-    task->again = true;
+    task->retry_start = true;
     task->start_at = now + options_.retry;
     return;
   }
   TaskEnd end;
   end.reason = outcome.status.message();
   task->phase = TaskPhase::kRefused;
-  Tell(key, *task, std::move(end), events);
+  AddEvent(key, *task, std::move(end), events);
 }
 
-void DockerJob::TakeLook(const Outcome& outcome, Task* task, TimePoint now,
-                         std::vector<TaskEvent>* events) {
+void DockerJob::ApplyInspectOutcome(const Outcome& outcome, Task* task, TimePoint now,
+                                    std::vector<TaskEvent>* events) {
   if (!outcome.status.ok()) {
     LogWarning("job {}: {} {}: {}", id_, outcome.action.key.first, outcome.action.key.second,
                outcome.status.message());
     task->retry_at = now + options_.retry;
     return;
   }
-  task->look = false;
+  task->inspect_due = false;
   if (outcome.state && outcome.state->running) {
-    if (task->killed) task->retry_at = now + kLookAfterKill;
+    if (task->kill_sent) task->retry_at = now + kInspectAfterKill;
     return;
   }
   task->alive = false;
@@ -243,40 +245,40 @@ void DockerJob::TakeLook(const Outcome& outcome, Task* task, TimePoint now,
   TaskEnd end = EndOf(outcome.state, task->desired);
   if (task->replaced)
     end.reason =
-        "was killed to be started again: somebody had paused its container (docker pause) "
+        "was killed and is started again: its container was paused (docker pause) "
         "for " +
         FormatDuration(options_.pause_patience);
   task->replace_at.reset();
-  task->TakeEnd({options_.restart, task->desired.restart_if_lost, stopping_}, now, &end,
-                [&] { return outcome.log_tail; });
-  Tell(outcome.action.key, *task, std::move(end), events);
+  task->ApplyEnd({options_.restart, task->desired.restart_if_lost, stopping_}, now, &end,
+                 [&] { return outcome.log_tail; });
+  AddEvent(outcome.action.key, *task, std::move(end), events);
 }
 
-void DockerJob::Notice(const TaskKey& key, int incarnation) {
+void DockerJob::OnContainerEnd(const TaskKey& key, int incarnation) {
   const auto it = tasks_.find(key);
-  if (it != tasks_.end() && it->second.incarnation == incarnation) it->second.look = true;
+  if (it != tasks_.end() && it->second.incarnation == incarnation) it->second.inspect_due = true;
 }
 
-void DockerJob::NoticePause(const TaskKey& key, int incarnation, bool paused, TimePoint now) {
+void DockerJob::OnPauseChange(const TaskKey& key, int incarnation, bool paused, TimePoint now) {
   const auto it = tasks_.find(key);
   if (it != tasks_.end() && it->second.incarnation == incarnation)
     it->second.SetPaused(paused, now + options_.pause_patience);
 }
 
-void DockerJob::Compare(const std::map<std::string, bool>& running, TimePoint now) {
+void DockerJob::ReconcileRunning(const std::map<std::string, bool>& running, TimePoint now) {
   for (auto& [key, task] : tasks_) {
     if (!task.alive) continue;
     const auto found = running.find(task.container);
     if (found == running.end()) {
-      task.look = true;
+      task.inspect_due = true;
     } else {
       task.SetPaused(found->second, now + options_.pause_patience);
     }
   }
 }
 
-void DockerJob::Tell(const TaskKey& key, const Task& task, TaskEnd end,
-                     std::vector<TaskEvent>* events) const {
+void DockerJob::AddEvent(const TaskKey& key, const Task& task, TaskEnd end,
+                         std::vector<TaskEvent>* events) const {
   events->push_back({id_, key.first, key.second, task.incarnation, task.phase, std::move(end)});
 }
 
@@ -299,7 +301,7 @@ bool DockerJob::AnyAlive() const {
                      [](const auto& entry) { return entry.second.alive || entry.second.busy; });
 }
 
-bool DockerJob::Gone(const TaskKey& key) const {
+bool DockerJob::HasEnded(const TaskKey& key) const {
   const auto it = tasks_.find(key);
   return it != tasks_.end() && it->second.phase != TaskPhase::kStarting &&
          it->second.phase != TaskPhase::kRunning;

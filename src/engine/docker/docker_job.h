@@ -1,11 +1,12 @@
-// One job in containers: its tasks' states, and what has to be asked of the daemon next. No call is
-// made here: Step gives actions, the engine's workers do them, Take hears what became of them.
+// One job in containers: the states of its tasks and the next requests to the daemon. Makes no
+// request itself: Step returns actions, the engine's workers execute them, and ApplyOutcome
+// receives the outcomes.
 //
-//   named ──kStart──▶ running ──"die" or a relist──kLook──▶ ended | lost ──back-off──▶ kStart
-//                        └──asked: kSignal TERM, at the time KILL──▶ … ──not named: kRemove──▶
-//                        forgotten
+//   listed ──kStart──▶ running ──event or relist──kInspect──▶ ended | lost ──back-off──▶ kStart
+//                         └──told to stop: kSignal TERM, later KILL──▶ … ──not listed: kRemove──▶
+//                         forgotten
 //
-// Owned by DockerEngine and called under its lock. At most one action of a task is under way.
+// Owned by DockerEngine and called under its lock. At most one action per task is in progress.
 #pragma once
 
 #include <chrono>
@@ -23,65 +24,71 @@
 
 namespace shoal::engine::docker {
 
+// A request to the daemon about one task. Plain value.
 struct Action {
-  enum class Kind : uint8_t { kStart, kSignal, kLook, kRemove };
-  Kind kind = Kind::kLook;
+  enum class Kind : uint8_t { kStart, kSignal, kInspect, kRemove };
+  Kind kind = Kind::kInspect;
   TaskKey key;
   int incarnation = 0;
   int order = 0;
   DesiredTask task;       // kStart
-  std::string container;  // all but kStart: whose; kStart: the one before it, to be removed
+  std::string container;  // its container; kStart: the previous one, to be removed
   std::string signal;     // kSignal
 };
 
+// The result of an action. Plain value.
 struct Outcome {
   Action action;
   Status status;
   std::string container;                // kStart
-  std::optional<ContainerState> state;  // kLook; nothing: there is no such container
-  std::string log_tail;                 // kLook, of a bad end
+  std::optional<ContainerState> state;  // kInspect; nothing: the container does not exist
+  std::string log_tail;                 // kInspect, if the task failed
 };
 
+// Plain value.
 struct DockerJobOptions {
   RestartRules restart;
   std::chrono::milliseconds remove_grace{10'000};
-  std::chrono::milliseconds retry{500};  // when the daemon did not answer
-  // Of a container that somebody has paused. The coordinator takes its launcher for dead after as
-  // long, and waits for another one.
+  std::chrono::milliseconds retry{500};  // delay after an error of the daemon
+  // Time after which a paused container is replaced. After the same time the coordinator declares
+  // its launcher lost and waits for another one.
   std::chrono::milliseconds pause_patience{30'000};
 };
 
+// Apply (or Adopt), then Step after every change: it returns actions, whose outcomes go to
+// ApplyOutcome in any order. Not thread-safe; needs no I/O.
 class DockerJob {
  public:
-  // `owned`: this engine looks after the job; else it only watches.
+  // `owned`: this engine manages the job; otherwise it only watches it.
   DockerJob(std::string id, bool owned, DockerJobOptions options)
       : id_(std::move(id)), owned_(owned), options_(options) {}
 
   void Apply(const DesiredJob& desired, TimePoint now);
-  // Of containers that an earlier engine made. False if none runs.
+  // Takes over the containers of an earlier engine. False if none runs.
   bool Adopt(const std::vector<ContainerSummary>& containers, TimePoint now);
-  // SIGTERM for all, SIGKILL for what still runs at `kill_at`. Nothing is started any more.
+  // Sends SIGTERM to all tasks, and SIGKILL at `kill_at`. Starts no task any more.
   void Stop(TimePoint kill_at);
-  // What is due. The time of the next thing to do.
+  // Appends due actions and events. Returns the time of the next action.
   std::optional<TimePoint> Step(TimePoint now, std::vector<Action>* actions,
                                 std::vector<TaskEvent>* events);
-  void Take(const Outcome& outcome, TimePoint now, std::vector<TaskEvent>* events);
-  // The daemon said that this incarnation has ended.
-  void Notice(const TaskKey& key, int incarnation);
-  // The daemon said that it was paused, or goes on.
-  void NoticePause(const TaskKey& key, int incarnation, bool paused, TimePoint now);
-  // All that runs now, and is paused or not: what is missing has ended unnoticed.
-  void Compare(const std::map<std::string, bool>& running, TimePoint now);
+  void ApplyOutcome(const Outcome& outcome, TimePoint now, std::vector<TaskEvent>* events);
+  // The daemon reported the end of this incarnation.
+  void OnContainerEnd(const TaskKey& key, int incarnation);
+  // The daemon reported that this incarnation was paused or unpaused.
+  void OnPauseChange(const TaskKey& key, int incarnation, bool paused, TimePoint now);
+  // All running containers, with whether they are paused. A task whose container is missing has
+  // ended without an event.
+  void ReconcileRunning(const std::map<std::string, bool>& running, TimePoint now);
 
   std::vector<TaskStatus> List() const;
   bool AnyAlive() const;  // or under way
-  // It was made, and has ended.
-  bool Gone(const TaskKey& key) const;
+  // The task was started and has ended.
+  bool HasEnded(const TaskKey& key) const;
   // The latest container of a task; empty if it has none.
   std::string ContainerOf(const TaskKey& key) const;
   bool stopping() const { return stopping_; }
   bool owned() const { return owned_; }
-  // As applied last, without tasks.
+  // Settings of the last Apply, without tasks.
   const DesiredJob& settings() const { return settings_; }
 
  private:
@@ -89,14 +96,14 @@ class DockerJob {
     DesiredTask desired;
     int order = 0;
     std::string container;
-    bool alive = false;                 // its container runs, as far as we know
-    bool busy = false;                  // an action is under way
-    bool look = false;                  // it is said to have ended
-    bool again = false;                 // the same incarnation is tried once more
-    bool termed = false;                // SIGTERM was sent
-    bool killed = false;                // SIGKILL was sent
-    std::optional<TimePoint> retry_at;  // nothing before
-    // It is paused, and replaced then: killed, with this as the reason of its end.
+    bool alive = false;                 // its container runs, as far as known
+    bool busy = false;                  // an action is in progress
+    bool inspect_due = false;           // an end was reported: inspect it
+    bool retry_start = false;           // start the same incarnation once more
+    bool term_sent = false;             // SIGTERM was sent
+    bool kill_sent = false;             // SIGKILL was sent
+    std::optional<TimePoint> retry_at;  // no action before
+    // Set while paused: the time at which the container is killed and replaced.
     std::optional<TimePoint> replace_at;
     bool replaced = false;
 
@@ -110,11 +117,13 @@ class DockerJob {
                              std::vector<TaskEvent>* events);
   Action Begin(Action::Kind kind, const TaskKey& key, Task* task) const;
   void BeginStart(const TaskKey& key, Task* task, std::vector<TaskEvent>* events);
-  void TakeStart(const Outcome& outcome, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void TakeLook(const Outcome& outcome, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void Ask(Task* task, TimePoint kill_at);
-  void Tell(const TaskKey& key, const Task& task, TaskEnd end,
-            std::vector<TaskEvent>* events) const;
+  void ApplyStartOutcome(const Outcome& outcome, Task* task, TimePoint now,
+                         std::vector<TaskEvent>* events);
+  void ApplyInspectOutcome(const Outcome& outcome, Task* task, TimePoint now,
+                           std::vector<TaskEvent>* events);
+  void RequestStop(Task* task, TimePoint kill_at);
+  void AddEvent(const TaskKey& key, const Task& task, TaskEnd end,
+                std::vector<TaskEvent>* events) const;
 
   const std::string id_;
   const bool owned_;
@@ -122,7 +131,7 @@ class DockerJob {
   DesiredJob settings_;
   bool stopping_ = false;
   std::map<TaskKey, Task> tasks_;
-  std::map<TaskKey, int> incarnations_;  // next one of each that ever was
+  std::map<TaskKey, int> incarnations_;  // next incarnation number of every task ever seen
 };
 
 }  // namespace shoal::engine::docker

@@ -44,23 +44,23 @@ class DockerJobTest : public testing::Test {
     EXPECT_EQ(actions[0].kind, kind);
     return actions[0];
   }
-  void Take(const Action& action, Status status, const std::string& container = "c0") {
+  void ApplyOutcome(const Action& action, Status status, const std::string& container = "c0") {
     Outcome outcome;
     outcome.action = action;
     outcome.status = std::move(status);
     if (action.kind == Kind::kStart && outcome.status.ok()) outcome.container = container;
-    job_.Take(outcome, now_, &events_);
+    job_.ApplyOutcome(outcome, now_, &events_);
   }
   void Ended(int exit_code, bool out_of_memory = false) {
-    job_.Notice(kWorker, Incarnation());
+    job_.OnContainerEnd(kWorker, Incarnation());
     Outcome outcome;
-    outcome.action = One(Kind::kLook);
+    outcome.action = One(Kind::kInspect);
     ContainerState state;
     state.exit_code = exit_code;
     state.out_of_memory = out_of_memory;
     outcome.state = state;
     outcome.log_tail = "one\nlast\n";
-    job_.Take(outcome, now_, &events_);
+    job_.ApplyOutcome(outcome, now_, &events_);
   }
   int Incarnation() { return job_.List().at(0).incarnation; }
   std::vector<TaskPhase> Phases() {
@@ -68,7 +68,7 @@ class DockerJobTest : public testing::Test {
     for (const TaskEvent& event : events_) phases.push_back(event.phase);
     return phases;
   }
-  void Start() { Take(One(Kind::kStart), Status::Ok()); }
+  void Start() { ApplyOutcome(One(Kind::kStart), Status::Ok()); }
 
   TimePoint now_{std::chrono::hours(1)};
   DockerJob job_{"job", true, {}};
@@ -104,48 +104,48 @@ TEST_F(DockerJobTest, OutOfMemoryIsToldApart) {
 TEST_F(DockerJobTest, AnEndThatIsHeardBeforeTheStartWasAnsweredIsNotLost) {
   Apply({Task()});
   const Action start = One(Kind::kStart);
-  job_.Notice(kWorker, 0);
+  job_.OnContainerEnd(kWorker, 0);
   EXPECT_THAT(Step(), IsEmpty());  // one action of a task at a time
-  Take(start, Status::Ok());
-  EXPECT_EQ(One(Kind::kLook).container, "c0");
+  ApplyOutcome(start, Status::Ok());
+  EXPECT_EQ(One(Kind::kInspect).container, "c0");
 }
 
 TEST_F(DockerJobTest, AnEndOfAnEarlierIncarnationIsNoNews) {
   Apply({Task()});
   Start();
-  job_.Notice(kWorker, 7);
+  job_.OnContainerEnd(kWorker, 7);
   EXPECT_THAT(Step(), IsEmpty());
 }
 
 TEST_F(DockerJobTest, WhatIsMissingInAListIsLookedAt) {
   Apply({Task()});
   Start();
-  job_.Compare({{"c0", false}}, now_);
+  job_.ReconcileRunning({{"c0", false}}, now_);
   EXPECT_THAT(Step(), IsEmpty());
-  job_.Compare({{"other", false}}, now_);
+  job_.ReconcileRunning({{"other", false}}, now_);
   Outcome gone;
-  gone.action = One(Kind::kLook);  // and there is no such container
-  job_.Take(gone, now_, &events_);
+  gone.action = One(Kind::kInspect);  // and there is no such container
+  job_.ApplyOutcome(gone, now_, &events_);
   EXPECT_EQ(events_.back().phase, TaskPhase::kLost);
-  EXPECT_THAT(events_.back().end.reason, HasSubstr("removed by somebody else"));
+  EXPECT_THAT(events_.back().end.reason, HasSubstr("removed outside of Shoal"));
 }
 
 TEST_F(DockerJobTest, ADaemonThatIsAwayCountsAgainstNobody) {
   Apply({Task()});
   for (int i = 0; i < 20; ++i) {
-    Take(One(Kind::kStart), Unavailable("no daemon"));
+    ApplyOutcome(One(Kind::kStart), Unavailable("no daemon"));
     EXPECT_THAT(Step(), IsEmpty());
     now_ = *due_;
   }
   const Action start = One(Kind::kStart);
   EXPECT_EQ(start.incarnation, 0);
-  Take(start, Status::Ok());
+  ApplyOutcome(start, Status::Ok());
   EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning));
 }
 
 TEST_F(DockerJobTest, ARefusalIsTold) {
   Apply({Task()});
-  Take(One(Kind::kStart), NotFound("no such image"));
+  ApplyOutcome(One(Kind::kStart), NotFound("no such image"));
   EXPECT_EQ(events_.back().phase, TaskPhase::kRefused);
   EXPECT_EQ(events_.back().end.reason, "no such image");
   EXPECT_THAT(Step(), IsEmpty());
@@ -169,20 +169,20 @@ TEST_F(DockerJobTest, StopTermsThenKillsAndLooksUntilItIsGone) {
   job_.Stop(now_ + milliseconds(100));
   const Action term = One(Kind::kSignal);
   EXPECT_EQ(term.signal, "TERM");
-  Take(term, Status::Ok());
+  ApplyOutcome(term, Status::Ok());
   EXPECT_THAT(Step(), IsEmpty());
   now_ = *due_;
   const Action kill = One(Kind::kSignal);
   EXPECT_EQ(kill.signal, "KILL");
-  Take(kill, Status::Ok());
+  ApplyOutcome(kill, Status::Ok());
   EXPECT_THAT(Step(), IsEmpty());
   now_ = *due_;  // nothing was heard of it
   Outcome look;
-  look.action = One(Kind::kLook);
+  look.action = One(Kind::kInspect);
   ContainerState state;
   state.exit_code = 137;
   look.state = state;
-  job_.Take(look, now_, &events_);
+  job_.ApplyOutcome(look, now_, &events_);
   EXPECT_EQ(events_.back().phase, TaskPhase::kEnded);
   EXPECT_FALSE(job_.AnyAlive());
 }
@@ -192,22 +192,22 @@ TEST_F(DockerJobTest, AStopWhileItStartsStopsIt) {
   const Action start = One(Kind::kStart);
   job_.Stop(now_ + milliseconds(100));
   EXPECT_TRUE(job_.AnyAlive());
-  Take(start, Status::Ok());
+  ApplyOutcome(start, Status::Ok());
   EXPECT_EQ(One(Kind::kSignal).signal, "TERM");
 }
 
 TEST_F(DockerJobTest, WhatIsNotNamedGoesAndComesBackAsANewOne) {
   Apply({Task(), Task(1)});
   for (const Action& start : Step())
-    Take(start, Status::Ok(), "c" + std::to_string(start.key.second));
+    ApplyOutcome(start, Status::Ok(), "c" + std::to_string(start.key.second));
   Apply({Task(1)});
-  Take(One(Kind::kSignal), Status::Ok());
+  ApplyOutcome(One(Kind::kSignal), Status::Ok());
   Ended(143);
   EXPECT_EQ(events_.back().phase, TaskPhase::kEnded);
   const Action remove = One(Kind::kRemove);
   EXPECT_EQ(remove.container, "c0");
   Apply({Task(), Task(1)});  // while it is being removed
-  Take(remove, Status::Ok());
+  ApplyOutcome(remove, Status::Ok());
   EXPECT_EQ(One(Kind::kStart).incarnation, 1);
 }
 
@@ -233,17 +233,17 @@ TEST_F(DockerJobTest, AdoptionGoesByTheLatestOfEach) {
 TEST_F(DockerJobTest, APausedTaskIsReplacedAfterAWhile) {
   Apply({Task()});
   Start();
-  job_.NoticePause(kWorker, 0, true, now_);
+  job_.OnPauseChange(kWorker, 0, true, now_);
   EXPECT_THAT(Step(), IsEmpty());
   ASSERT_TRUE(due_.has_value());
   now_ = *due_;
   const Action kill = One(Kind::kSignal);
   EXPECT_EQ(kill.signal, "KILL");
-  Take(kill, Status::Ok());
+  ApplyOutcome(kill, Status::Ok());
   now_ += std::chrono::seconds(1);
   Ended(137);
   EXPECT_EQ(events_.back().phase, TaskPhase::kLost);
-  EXPECT_THAT(events_.back().end.reason, HasSubstr("somebody had paused its container"));
+  EXPECT_THAT(events_.back().end.reason, HasSubstr("its container was paused (docker pause)"));
   EXPECT_THAT(Step(), IsEmpty());
   ASSERT_TRUE(due_.has_value());
   now_ = *due_;
@@ -253,10 +253,10 @@ TEST_F(DockerJobTest, APausedTaskIsReplacedAfterAWhile) {
 TEST_F(DockerJobTest, AShortPauseChangesNothing) {
   Apply({Task()});
   Start();
-  job_.NoticePause(kWorker, 0, true, now_);
-  job_.NoticePause(kWorker, 0, false, now_);
-  job_.Compare({{"c0", true}}, now_);  // and one whose event was missed
-  job_.Compare({{"c0", false}}, now_);
+  job_.OnPauseChange(kWorker, 0, true, now_);
+  job_.OnPauseChange(kWorker, 0, false, now_);
+  job_.ReconcileRunning({{"c0", true}}, now_);  // and one whose event was missed
+  job_.ReconcileRunning({{"c0", false}}, now_);
   now_ += std::chrono::hours(1);
   EXPECT_THAT(Step(), IsEmpty());
 }
@@ -264,11 +264,11 @@ TEST_F(DockerJobTest, AShortPauseChangesNothing) {
 TEST_F(DockerJobTest, APauseIsCountedFromItsBeginning) {
   Apply({Task()});
   Start();
-  job_.Compare({{"c0", true}}, now_);
+  job_.ReconcileRunning({{"c0", true}}, now_);
   EXPECT_THAT(Step(), IsEmpty());
   const auto due = due_;
   now_ += std::chrono::seconds(1);
-  job_.Compare({{"c0", true}}, now_);
+  job_.ReconcileRunning({{"c0", true}}, now_);
   EXPECT_THAT(Step(), IsEmpty());
   EXPECT_EQ(due_, due);
 }

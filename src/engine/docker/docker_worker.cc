@@ -18,7 +18,7 @@ constexpr size_t kLogTail = 4096;
 
 }  // namespace
 
-Outcome DockerWorker::Do(const Action& action, const DesiredJob& job) {
+Outcome DockerWorker::Execute(const Action& action, const DesiredJob& job) {
   Outcome outcome;
   outcome.action = action;
   switch (action.kind) {
@@ -34,13 +34,13 @@ Outcome DockerWorker::Do(const Action& action, const DesiredJob& job) {
     case Action::Kind::kRemove:
       outcome.status = api_->Remove(action.container);
       return outcome;
-    case Action::Kind::kLook:
+    case Action::Kind::kInspect:
       break;
   }
-  return Look(action);
+  return Inspect(action);
 }
 
-Outcome DockerWorker::Look(const Action& action) {
+Outcome DockerWorker::Inspect(const Action& action) {
   Outcome outcome;
   outcome.action = action;
   auto state = api_->Inspect(action.container);
@@ -56,13 +56,13 @@ Outcome DockerWorker::Look(const Action& action) {
 
 Result<std::string> DockerWorker::Start(const Action& action, const DesiredJob& job) {
   TRY(CheckHostNotExcluded("docker", action.task));
-  TRY(HaveImage(job));
+  TRY(EnsureImage(job));
   if (!action.container.empty()) TRY(api_->Remove(action.container));
-  // A daemon that was killed takes containers for dead that go on for a moment.
+  // After a kill of the daemon, containers that it reports as dead may still run for a moment.
   if (action.incarnation > 0)
     KillEarlierIncarnations(job.job_id, action.key.first, action.key.second, action.incarnation);
   TRY_ASSIGN(const std::vector<std::string> gpus, Gpus(action, job));
-  if (job.container.own_network) TRY(HaveNetwork(job.job_id));
+  if (job.container.own_network) TRY(EnsureNetwork(job.job_id));
   const json::object body =
       MakeContainer(spec_, {&job, &action.task, action.incarnation, action.order, gpus});
   TRY_ASSIGN(const std::string id, Create(action, job, body));
@@ -78,14 +78,14 @@ Result<std::string> DockerWorker::Create(const Action& action, const DesiredJob&
       ContainerName(job.job_id, action.key.first, action.key.second, action.incarnation);
   auto made = api_->Create(name, body);
   if (made.ok() || made.status().code() != Code::kAlreadyExists) return made;
-  // Made before, by a call of ours whose answer was lost; or it is somebody else's.
+  // Created by an earlier call whose reply was lost, or not Shoal's.
   TRY_ASSIGN(const ContainerState there, api_->Inspect(name));
   if (!there.task || there.task->job != job.job_id) return made;
   TRY(api_->Remove(there.id));
   return api_->Create(name, body);
 }
 
-Status DockerWorker::HaveNetwork(const std::string& job_id) {
+Status DockerWorker::EnsureNetwork(const std::string& job_id) {
   std::lock_guard lock(networks_mu_);
   if (networks_.contains(job_id)) return Status::Ok();
   TRY(api_->CreateNetwork(MakeNetwork(job_id)));
@@ -93,7 +93,7 @@ Status DockerWorker::HaveNetwork(const std::string& job_id) {
   return Status::Ok();
 }
 
-Status DockerWorker::HaveImage(const DesiredJob& job) {
+Status DockerWorker::EnsureImage(const DesiredJob& job) {
   const std::string image = ImageOf(job);
   std::mutex* pulling = nullptr;
   {
@@ -103,18 +103,18 @@ Status DockerWorker::HaveImage(const DesiredJob& job) {
     pulling = one.get();
   }
   std::lock_guard wait(*pulling);
-  if (GivenUp(job.job_id)) return Cancelled("the job was stopped");
+  if (IsCancelled(job.job_id)) return Cancelled("the job was stopped");
   TRY_ASSIGN(const bool here, api_->HasImage(image));
   if (here) return Status::Ok();
   if (job.image.empty()) return api_->MakeEmptyImage(kEmptyRepository, kEmptyTag);
   LogWarning("image {} is not on this machine: pulling it", image);
   TRY_ASSIGN(const std::string login, OwnLogin(image));
-  // A daemon says nothing at all until its registry has answered.
-  TRY_ASSIGN(const int given_up, GiveUpFd(job.job_id));
+  // The daemon sends no progress until the registry has responded.
+  TRY_ASSIGN(const int given_up, CancelFd(job.job_id));
   const net::WaitInterrupt interrupt(given_up);
   const Status pulled = api_->Pull(image, login, [&](const std::string& progress) {
     if (!progress.empty()) LogInfo("image {}: {}", image, progress);
-    return GivenUp(job.job_id) ? Cancelled("the job was stopped") : Status::Ok();
+    return IsCancelled(job.job_id) ? Cancelled("the job was stopped") : Status::Ok();
   });
   if (pulled.ok() || pulled.code() == Code::kCancelled) return pulled;
   const std::string text =
@@ -138,39 +138,39 @@ Result<std::vector<std::string>> DockerWorker::Gpus(const Action& action, const 
   return uuids;
 }
 
-void DockerWorker::GiveUp(const std::string& job_id) {
+void DockerWorker::CancelPulls(const std::string& job_id) {
   std::lock_guard lock(mu_);
-  given_up_.insert(job_id);
+  cancelled_jobs_.insert(job_id);
   const uint64_t one = 1;
-  for (const auto& [job, fd] : give_up_fds_) {
+  for (const auto& [job, fd] : cancel_fds_) {
     if (job_id.empty() || job == job_id) (void)!::write(fd.get(), &one, sizeof one);
   }
 }
 
-Result<int> DockerWorker::GiveUpFd(const std::string& job_id) {
+Result<int> DockerWorker::CancelFd(const std::string& job_id) {
   std::lock_guard lock(mu_);
-  UniqueFd& fd = give_up_fds_[job_id];
+  UniqueFd& fd = cancel_fds_[job_id];
   if (fd.valid()) return fd.get();
-  const bool already = given_up_.contains(job_id) || given_up_.contains("");
+  const bool already = cancelled_jobs_.contains(job_id) || cancelled_jobs_.contains("");
   fd.Reset(::eventfd(already ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!fd.valid()) return ErrnoStatus(errno, "cannot make an eventfd");
   return fd.get();
 }
 
-bool DockerWorker::GivenUp(const std::string& job_id) {
+bool DockerWorker::IsCancelled(const std::string& job_id) {
   std::lock_guard lock(mu_);
-  return given_up_.contains(job_id) || given_up_.contains("");
+  return cancelled_jobs_.contains(job_id) || cancelled_jobs_.contains("");
 }
 
-void DockerWorker::Forget(const std::string& job_id) {
+void DockerWorker::ReleaseGpus(const std::string& job_id) {
   {
     std::lock_guard lock(networks_mu_);
     networks_.erase(job_id);
   }
   {
     std::lock_guard lock(mu_);
-    given_up_.erase(job_id);
-    give_up_fds_.erase(job_id);
+    cancelled_jobs_.erase(job_id);
+    cancel_fds_.erase(job_id);
   }
   std::lock_guard lock(gpus_mu_);
   gpus_.erase(job_id);

@@ -1,5 +1,4 @@
-// Does an action of docker_job.h: the calls to the daemon, in their order. Used by the engine's
-// worker threads.
+// Executes the actions of docker_job.h as calls to the daemon. Used by the engine's worker threads.
 #pragma once
 
 #include <map>
@@ -21,36 +20,36 @@ class DockerWorker {
  public:
   DockerWorker(const DockerApi* api, SpecOptions spec) : api_(api), spec_(std::move(spec)) {}
 
-  // Blocks until the daemon has done it. `job`: its settings, for kStart.
-  Outcome Do(const Action& action, const DesiredJob& job);
-  // Pulls the job's image where it is not here yet.
-  Status HaveImage(const DesiredJob& job);
-  // What is under way for the job and may take long, a pull, is given up; empty: for all jobs.
-  void GiveUp(const std::string& job_id);
-  // The job is over: its devices are free.
-  void Forget(const std::string& job_id);
+  // Executes an action; blocks until the daemon has answered. `job`: its settings, for kStart.
+  Outcome Execute(const Action& action, const DesiredJob& job);
+  // Pulls the job's image if it is not present.
+  Status EnsureImage(const DesiredJob& job);
+  // Cancels running pulls for the job; empty: for all jobs.
+  void CancelPulls(const std::string& job_id);
+  // Releases the GPUs of a job that has ended.
+  void ReleaseGpus(const std::string& job_id);
 
  private:
   Result<std::string> Start(const Action& action, const DesiredJob& job);
   Result<std::string> Create(const Action& action, const DesiredJob& job, const json::object& body);
-  Status HaveNetwork(const std::string& job_id);
+  Status EnsureNetwork(const std::string& job_id);
   Result<std::vector<std::string>> Gpus(const Action& action, const DesiredJob& job);
-  Outcome Look(const Action& action);
+  Outcome Inspect(const Action& action);
 
-  bool GivenUp(const std::string& job_id);
-  // Becomes readable when the job is given up; stays until it is forgotten.
-  Result<int> GiveUpFd(const std::string& job_id);
+  bool IsCancelled(const std::string& job_id);
+  // A descriptor that becomes readable when the job's pulls are cancelled; valid until Forget.
+  Result<int> CancelFd(const std::string& job_id);
 
   const DockerApi* const api_;
   const SpecOptions spec_;
 
   std::mutex mu_;
-  // Held while an image is pulled: who needs the same one waits.
+  // Locked during a pull of the image, so that it is pulled once.
   std::map<std::string, std::unique_ptr<std::mutex>> images_;  // guarded by mu_
-  std::set<std::string> given_up_;                             // guarded by mu_
-  std::map<std::string, UniqueFd> give_up_fds_;                // guarded by mu_: eventfds
-  std::mutex networks_mu_;                                     // held while one is made
-  std::set<std::string> networks_;  // guarded by networks_mu_: jobs whose network there is
+  std::set<std::string> cancelled_jobs_;                       // guarded by mu_
+  std::map<std::string, UniqueFd> cancel_fds_;                 // guarded by mu_: eventfds
+  std::mutex networks_mu_;                                     // held while a network is created
+  std::set<std::string> networks_;  // guarded by networks_mu_: jobs whose network exists
   std::mutex gpus_mu_;
   std::map<std::string, std::map<TaskKey, host::GpuLease>> gpus_;  // guarded by gpus_mu_
 };

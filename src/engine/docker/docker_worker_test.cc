@@ -34,11 +34,11 @@ TEST(DockerWorker, APullWithoutAnAnswerEndsWhenItsJobIsGivenUp) {
   Action action;
   action.kind = Action::Kind::kStart;
   action.key = {"worker", 0};
-  auto done = std::async(std::launch::async, [&] { return worker.Do(action, job); });
+  auto done = std::async(std::launch::async, [&] { return worker.Execute(action, job); });
   pulling.get_future().wait();
-  worker.GiveUp("other");
+  worker.CancelPulls("other");
   EXPECT_EQ(done.wait_for(seconds(0)), std::future_status::timeout);
-  worker.GiveUp("far-1");
+  worker.CancelPulls("far-1");
   const bool ended = done.wait_for(seconds(20)) == std::future_status::ready;
   release.set_value();
   ASSERT_TRUE(ended);

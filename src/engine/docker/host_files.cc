@@ -61,7 +61,7 @@ Status PrepareHostFiles(const DesiredJob& job) {
   const std::optional<ContainerUser> named = ParseUser(job.container.user);
   const bool other = named && named->uid != ::geteuid();
   const bool root = ::geteuid() == 0;
-  // The root of a rootless daemon's containers is the user who runs it.
+  // A rootless daemon maps root in containers to its own user.
   if (other && !root && named->uid != 0) {
     return InvalidArgument("container.user: got " + job.container.user +
                            ", but the job's directory " + job.job_dir + " is of user " +

@@ -12,7 +12,7 @@ namespace shoal::engine::docker {
 namespace {
 
 constexpr const char* kHub = "https://index.docker.io/v1/";
-// What a helper says instead of a name when its secret is a token.
+// The user name that a helper prints if its secret is a token.
 constexpr const char* kTokenUser = "<token>";
 constexpr size_t kMaxConfig = 1 << 20;
 constexpr std::chrono::milliseconds kHelperPatience{30'000};
@@ -22,7 +22,7 @@ const json::object* Member(const json::object& object, const std::string& field)
   return value == nullptr ? nullptr : value->if_object();
 }
 
-// Configurations name registries with and without what surrounds the host.
+// Configurations name registries with or without scheme and path.
 std::string HostOf(std::string server) {
   const size_t scheme = server.find("://");
   if (scheme != std::string::npos) server.erase(0, scheme + 3);

@@ -1,5 +1,5 @@
-// What `docker login` has stored of the registries that images come from: a daemon knows nothing of
-// it, who asks it to pull must say it each time.
+// Registry credentials that `docker login` has stored. The daemon does not know them: each pull
+// request must carry them.
 #pragma once
 
 #include <functional>
@@ -11,32 +11,33 @@
 
 namespace shoal::engine::docker {
 
+// Credentials of one registry: user and password, or an identity token.
 struct RegistryLogin {
-  std::string server;  // as the client's configuration calls it
+  std::string server;  // its name in the client's configuration
   std::string user;
   std::string password;
   std::string identity_token;  // instead of both
 };
 
-// The registry that an image's name begins with ("ghcr.io", "localhost:5000"), else Docker's own,
-// by the name that it has in configurations.
+// The registry at the beginning of an image's name ("ghcr.io", "localhost:5000"), else Docker Hub's
+// name in configuration files.
 std::string RegistryOf(const std::string& image);
 
-// What a credential helper (`docker-credential-HELPER get`) prints for a server; NotFound if it
-// knows none.
+// Runs a credential helper (`docker-credential-HELPER get`) for a server; NotFound if it has no
+// credentials.
 using AskHelper =
     std::function<Result<std::string>(const std::string& helper, const std::string& server)>;
 
-// Of a client's config.json; nothing if it has none for the image's registry. InvalidArgument names
-// the field.
+// The login for the image's registry in a client's config.json, if there is one. InvalidArgument
+// names the field.
 Result<std::optional<RegistryLogin>> FindLogin(std::string_view config, const std::string& image,
                                                const AskHelper& ask);
 
-// The header X-Registry-Auth.
+// The value of the header X-Registry-Auth.
 std::string EncodeLogin(const RegistryLogin& login);
 
-// That of this user, from $DOCKER_CONFIG/config.json, else ~/.docker/config.json; empty if there is
-// none. Runs a helper where the configuration names one.
+// The X-Registry-Auth header from $DOCKER_CONFIG/config.json, else ~/.docker/config.json; empty if
+// there is no login. Runs a credential helper if the configuration names one.
 Result<std::string> OwnLogin(const std::string& image);
 
 }  // namespace shoal::engine::docker

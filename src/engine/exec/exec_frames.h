@@ -1,6 +1,6 @@
-// What goes between a caller of Engine::Exec and `shoal enter`, which it has had started far away,
-// over the two streams that every engine can give: a command's input and its error stream. Its
-// output goes as it is. Used by remote_exec.cc and exec_far_end.cc.
+// The frames between a caller of Engine::Exec and `shoal enter` beside the task's program. They use
+// the two streams that every engine provides: the command's standard input and error. Standard
+// output is passed unframed. Used by remote_exec.cc and exec_server.cc.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,23 @@
 
 namespace shoal::engine {
 
-// Said by the far end first, on its error stream: what comes before is no frame but words of
-// somebody who could not even start it.
+// First bytes of the server on its error stream. Anything before them is an error message of a
+// program that failed to start `shoal enter`.
 inline constexpr std::string_view kExecHello = "\x01shoal-exec-1\n";
-// Bytes of input that may be on their way: the far end keeps what the command does not read, so
-// that a signal never waits behind it.
+// Limit of unacknowledged input bytes. The server buffers input that the command does not read, so
+// signals never wait behind it.
 inline constexpr size_t kExecWindow = 1 << 20;
 
+// One frame. `a`, `b` and `bytes` have the meaning given at each kind; others are 0 or empty.
 struct ExecFrame {
   enum class Kind : uint8_t {
-    kBytes = 1,   // to the far end: input; from it: what the command says on its error stream
-    kEndOfInput,  // to it
-    kSignal,      // to it: a
-    kSize,        // to it, of the terminal: a rows, b columns
-    kTaken,       // from it: a bytes of input were read, or will not be
-    kEnded,       // from it, the last: a exit code, b signal
-    kFailed,      // from it, the last: a code of base/status.h, bytes why it could not be started
+    kBytes = 1,   // to the server: input; from the server: standard error of the command
+    kEndOfInput,  // to the server
+    kSignal,      // to the server: signal a
+    kSize,        // to the server: terminal size, a rows and b columns
+    kTaken,       // from the server: a bytes of input were read or discarded
+    kEnded,       // from the server, last: exit code a, signal b
+    kFailed,      // from the server, last: status code a, message in bytes; the start failed
   };
   Kind kind = Kind::kBytes;
   int32_t a = 0;
@@ -38,10 +39,10 @@ struct ExecFrame {
 // u8 kind, i32 a, i32 b, u32 length, bytes; little-endian.
 std::string EncodeExecFrame(const ExecFrame& frame);
 
-// Puts what came together. Plain value.
+// Assembles frames from arriving bytes. Plain value.
 class ExecFrameReader {
  public:
-  // DataLoss for a kind that is not known and for more than kExecWindow bytes in one.
+  // DataLoss for an unknown kind or a frame of more than kExecWindow bytes.
   Status Feed(std::string_view bytes, std::vector<ExecFrame>* frames);
 
  private:

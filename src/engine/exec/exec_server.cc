@@ -35,7 +35,7 @@ Result<Pipe> MakePipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// Carries frames, on a thread of its own, while another waits for the command.
+// Transfers frames on its own thread while another one waits for the command.
 class Carrier {
  public:
   Carrier(const ExecServerStreams& ends, Execution* execution, UniqueFd input, int errors)
@@ -48,7 +48,7 @@ class Carrier {
     (void)::fcntl(errors_, F_SETFL, O_NONBLOCK);
     thread_ = std::thread([this] { Carry(); });
   }
-  // After the command's end: all that it has said is told.
+  // After the command's end: sends all remaining output.
   void End() {
     const uint64_t one = 1;
     (void)!::write(wake_.get(), &one, sizeof one);
@@ -88,7 +88,7 @@ class Carrier {
     kill_at_ = SteadyClock::now() + ends_.grace;
   }
 
-  // False if nobody is there any more, or talks nonsense.
+  // False if the caller is gone or sends an invalid frame.
   bool Hear() {
     char block[kBlock];
     const ssize_t got = ::read(ends_.in, block, sizeof block);
@@ -106,39 +106,39 @@ class Carrier {
     return pending_.size() <= kExecWindow;
   }
 
-  // To the command, as much as it takes now.
+  // Writes as much pending input as the command accepts now.
   void Feed() {
     if (!pending_.empty()) {
       ssize_t put = ::write(input_.get(), pending_.data(), pending_.size());
       if (put < 0 && errno != EAGAIN && errno != EINTR)
-        put = static_cast<ssize_t>(pending_.size());  // it does not read any more
+        put = static_cast<ssize_t>(pending_.size());  // the command has closed its input: discard
       if (put > 0) {
         pending_.erase(0, static_cast<size_t>(put));
-        Tell({Kind::kTaken, static_cast<int32_t>(put)});
+        SendFrame({Kind::kTaken, static_cast<int32_t>(put)});
       }
     }
     if (end_of_input_ && pending_.empty()) input_.Reset();
   }
 
-  // False if there is nothing now.
+  // False if no output is available.
   bool TellErrors() {
     char block[kBlock];
     const ssize_t got = ::read(errors_, block, sizeof block);
     if (got <= 0) return false;
-    Tell({Kind::kBytes, 0, 0, {block, static_cast<size_t>(got)}});
+    SendFrame({Kind::kBytes, 0, 0, {block, static_cast<size_t>(got)}});
     return true;
   }
 
-  void Tell(const ExecFrame& frame) { (void)WriteAll(ends_.err, EncodeExecFrame(frame)); }
+  void SendFrame(const ExecFrame& frame) { (void)WriteAll(ends_.err, EncodeExecFrame(frame)); }
 
   const ExecServerStreams ends_;
   Execution* const execution_;
-  UniqueFd input_;    // the command's
-  const int errors_;  // of the command
+  UniqueFd input_;    // write end of the command's input
+  const int errors_;  // read end of the command's standard error
   const UniqueFd wake_;
-  bool gone_ = false;  // the caller
+  bool gone_ = false;  // the caller has closed
   std::optional<SteadyClock::time_point> kill_at_;
-  std::string pending_;  // of the input
+  std::string pending_;  // input not written yet
   bool end_of_input_ = false;
   ExecFrameReader reader_;
   std::thread thread_;

@@ -1,4 +1,5 @@
-// The far end of a command in a task (remote_exec.h): `shoal enter` runs it.
+// The server side of a remote command (remote_exec.h), run by `shoal enter` beside the task's
+// program.
 #pragma once
 
 #include <chrono>
@@ -9,17 +10,18 @@
 
 namespace shoal::engine {
 
+// Descriptors of the connection to the caller. Not owned.
 struct ExecServerStreams {
-  int in = 0;  // frames; its end means that the caller is gone
+  int in = 0;  // frames; end of file means that the caller is gone
   int out = 1;
   int err = 2;  // frames
-  // How long a command has, that was hung up because its caller is gone, before it is killed.
+  // Time between SIGHUP, sent because the caller is gone, and SIGKILL.
   std::chrono::milliseconds grace{5'000};
 };
 
-// Starts the command by `start`, whose ExecSpec's fds are the command's, and carries what goes in
-// and comes out until it has ended; tells the caller how. Returns that too. Blocks; signals that
-// end a process with a broken pipe must be ignored.
+// Starts the command by `start`, whose ExecSpec's fds become the command's, copies input and output
+// until the command has ended, and reports its end to the caller. Returns the end as well. Blocks.
+// SIGPIPE must be ignored.
 Result<ExecEnd> ServeExec(
     ExecSpec spec, const ExecServerStreams& ends,
     const std::function<Result<std::unique_ptr<Execution>>(const ExecSpec&)>& start);

@@ -19,10 +19,11 @@
 namespace shoal::engine {
 namespace {
 
-// Set in commands, which have the program's environment otherwise and are no programs of the task
-// themselves.
+// Set in commands: they have the program's environment, but must not be taken for the task's
+// program.
 constexpr const char* kExecVariable = "SHOAL_EXEC";
 
+// A running program of a task.
 struct Program {
   pid_t pid = 0;
   uint64_t start_ticks = 0;
@@ -31,7 +32,7 @@ struct Program {
 
 std::string Name(const std::string& role, int index) { return role + "-" + std::to_string(index); }
 
-// Of the task's processes the first of its latest attempt.
+// The first process of the task's latest attempt.
 Result<Program> FindProgram(const std::string& job_id, const std::string& role, int index) {
   const auto is = [](pid_t pid, const char* name, const std::string& value) {
     const auto found = host::ReadProcessVariable(pid, name);
@@ -56,6 +57,7 @@ Result<Program> FindProgram(const std::string& job_id, const std::string& role, 
   return best;
 }
 
+// A command in a task on this machine.
 class LocalExecution final : public Execution {
  public:
   explicit LocalExecution(std::unique_ptr<host::EnteredCommand> entered)
@@ -82,7 +84,7 @@ Result<UniqueFd> ConnectTo(int family, const void* address, uint32_t size) {
 
 }  // namespace
 
-// Where a listener with this address is reached from here.
+// The address at which this machine reaches a listener of this address.
 Result<UniqueFd> ConnectToListener(const std::string& address, uint16_t port) {
   sockaddr_in v4{};
   v4.sin_family = AF_INET;

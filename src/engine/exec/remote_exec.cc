@@ -19,10 +19,12 @@ namespace {
 using Kind = ExecFrame::Kind;
 
 constexpr size_t kBlock = 32 << 10;
-constexpr size_t kMostWords = 4096;  // of who could not start it
-// After the command's end: what it has left behind may hold its output open for ever.
+constexpr size_t kMostWords = 4096;  // kept of an error message before the first frame
+// Wait after the command's end: its background processes may keep the output open forever.
 constexpr int kLinger_ms = 2'000;
 
+// The caller's side of a remote command. Signal and Resize queue frames under mu_ and wake the
+// thread in Wait, which alone uses the transport.
 class RemoteExecution final : public Execution {
  public:
   RemoteExecution(std::unique_ptr<ExecTransport> transport, const ExecSpec& spec)
@@ -59,7 +61,7 @@ class RemoteExecution final : public Execution {
     (void)!::write(wake_.get(), &one, sizeof one);
   }
 
-  // False once the command has ended and nothing more of it comes.
+  // False once the command has ended and all output has arrived.
   Result<bool> Await() {
     pollfd polls[3] = {{transport_->fd(), POLLIN, 0},
                        {input_ && window_ > 0 ? fds_[0] : -1, POLLIN, 0},
@@ -81,7 +83,7 @@ class RemoteExecution final : public Execution {
     if (!due.empty()) Send(due);
   }
 
-  // What is not taken any more is not needed any more: the end comes by itself.
+  // Unsent data is no longer needed if the server has closed: its end arrives separately.
   void Send(const std::string& bytes) {
     if (!transport_->Send(bytes).ok()) input_ = false;
   }

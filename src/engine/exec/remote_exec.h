@@ -1,6 +1,6 @@
-// A command in a task that is elsewhere: `shoal enter` is started beside the task's program, finds
-// it by its environment and runs the command in its place (exec_far_end.h). What differs from
-// engine to engine is how bytes get there. Used by docker_exec.cc and kube_exec.cc.
+// Commands in tasks on other hosts or in containers: the engine starts `shoal enter` beside the
+// task's program, which finds the program by its environment and runs the command there
+// (exec_server.h). Engines differ only in the transport. Used by docker_exec.cc and kube_exec.cc.
 #pragma once
 
 #include <memory>
@@ -12,35 +12,35 @@
 
 namespace shoal::engine {
 
-// What has come of a command's streams.
+// Data that arrived on a command's output streams.
 struct ExecOutput {
   std::string out;
   std::string err;
-  bool closed = false;  // nothing more will
+  bool closed = false;  // no more data will arrive
 };
 
-// The streams of a command that an engine has started. One thread uses it.
+// The streams of a command that an engine has started. Used by one thread.
 class ExecTransport {
  public:
   virtual ~ExecTransport() = default;
-  // Readable when something has come.
+  // A descriptor that is readable when data has arrived.
   virtual int fd() const = 0;
-  // Bytes to its input; waits for room.
+  // Writes to the command's input; blocks until there is room.
   virtual Status Send(std::string_view bytes) = 0;
-  // Appends what has come; does not wait.
+  // Appends arrived data; does not block.
   virtual Status Receive(ExecOutput* said) = 0;
-  // How it ended as the engine sees it, once all is closed: asked only if the far end has not said
-  // it itself. An error if it could not be started.
+  // The end of the command as the engine sees it, once all streams are closed. Called only if
+  // `shoal enter` did not report it. An error if the command could not be started.
   virtual Result<ExecEnd> GetEnd() = 0;
 };
 
-// The words that start `enter`; `launcher`: its path where the task is. The engine gives it no
-// terminal: it makes one itself, where the command is.
+// The command line of `shoal enter`. `launcher`: path of shoal in the task's container. The engine
+// must not allocate a terminal: `enter` allocates one beside the command.
 std::vector<std::string> EnterCommandArgv(const std::string& launcher, const std::string& job_id,
                                           const std::string& role, int index, const ExecSpec& spec);
 
-// Signals, sizes and the end of the input go to the command in order with its input; when this is
-// destroyed its connection ends, and the command is hung up.
+// Signals, window sizes and the end of input reach the command in order with its input. Destroying
+// the result closes the connection, and the command receives SIGHUP.
 std::unique_ptr<Execution> MakeRemoteExecution(std::unique_ptr<ExecTransport> transport,
                                                const ExecSpec& spec);
 

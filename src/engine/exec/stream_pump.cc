@@ -12,14 +12,14 @@
 namespace shoal::engine {
 namespace {
 
-// False at the end of the stream, or when nobody takes it any more.
+// False at the end of the stream, or if the receiver has closed.
 bool Pass(int from, int to, std::vector<char>* block) {
   const ssize_t got = ::read(from, block->data(), block->size());
   if (got < 0 && errno == EINTR) return true;
   return got > 0 && WriteAll(to, {block->data(), static_cast<size_t>(got)}).ok();
 }
 
-// Two streams, each from its own end to its own.
+// Copies two streams, each from its source to its destination.
 void Pump(const int (&from)[2], const int (&to)[2]) {
   std::vector<char> block(64 << 10);
   bool open[2] = {true, true};

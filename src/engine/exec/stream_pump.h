@@ -1,13 +1,13 @@
-// Bytes both ways between two streams, as `shoal forward` does for each connection.
+// Copies bytes in both directions between two streams, as `shoal forward` does per connection.
 #pragma once
 
 namespace shoal::engine {
 
-// Until both directions have ended; the end of one is passed on (shutdown). Blocks; the sockets
-// stay the caller's.
+// Copies until both directions have ended; the end of one direction is passed on by shutdown.
+// Blocks. The caller keeps ownership of the sockets.
 void PumpStreams(int a, int b);
 
-// Likewise between a socket and a pair of pipes: `in` into it, what it says to `out`.
+// Copies between a socket and a pair of pipes: from `in` to the socket, from the socket to `out`.
 void PumpThrough(int socket, int in, int out);
 
 }  // namespace shoal::engine

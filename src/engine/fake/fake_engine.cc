@@ -17,6 +17,7 @@ using Key = std::pair<std::string, int>;
 // Between SIGTERM and SIGKILL of a task that Apply no longer names.
 constexpr milliseconds kRemoveGrace{10'000};
 
+// One simulated task.
 struct FakeTask : TaskState {
   DesiredTask desired;
   TaskKnobs knobs;  // of this incarnation
@@ -28,6 +29,7 @@ struct FakeTask : TaskState {
   bool lost = false;                    // killed from outside: ends now
 };
 
+// One simulated job.
 struct FakeJob {
   std::string id;
   std::map<Key, FakeTask> tasks;
@@ -40,6 +42,7 @@ struct FakeJob {
 
 }  // namespace
 
+// State shared by all copies of a FakeWorld.
 struct FakeWorldState {
   FakeClock* clock = nullptr;
   mutable std::mutex mu;
@@ -58,11 +61,12 @@ struct FakeWorldState {
   void Start(FakeJob* job, const Key& key, FakeTask* task, TimePoint now);
   void End(FakeJob* job, const Key& key, FakeTask* task, TaskEnd end, TimePoint now);
   void StepTask(FakeJob* job, const Key& key, FakeTask* task, TimePoint now);
-  void Tell(const FakeJob& job, const Key& key, const FakeTask& task, TaskEnd end = {});
+  void AddEvent(const FakeJob& job, const Key& key, const FakeTask& task, TaskEnd end = {});
   void Publish(std::unique_lock<std::mutex>* lock);
 };
 
-void FakeWorldState::Tell(const FakeJob& job, const Key& key, const FakeTask& task, TaskEnd end) {
+void FakeWorldState::AddEvent(const FakeJob& job, const Key& key, const FakeTask& task,
+                              TaskEnd end) {
   events.push_back({job.id, key.first, key.second, task.incarnation, task.phase, std::move(end)});
 }
 
@@ -74,7 +78,7 @@ void FakeWorldState::Start(FakeJob* job, const Key& key, FakeTask* task, TimePoi
   auto set = knobs.find(key);
   task->knobs = set == knobs.end() ? TaskKnobs() : set->second;
   if (task->knobs.only_first && task->incarnation > 0) task->knobs = TaskKnobs();
-  Tell(*job, key, *task);
+  AddEvent(*job, key, *task);
   std::string refusal = task->knobs.refuse;
   const auto& avoided = task->desired.excluded_hosts;
   const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const std::string& one) {
@@ -85,11 +89,11 @@ void FakeWorldState::Start(FakeJob* job, const Key& key, FakeTask* task, TimePoi
     task->phase = TaskPhase::kRefused;
     TaskEnd end;
     end.reason = refusal;
-    return Tell(*job, key, *task, end);
+    return AddEvent(*job, key, *task, end);
   }
   task->host = *host;
   task->alive = true;
-  task->asked = task->lost = false;
+  task->stop_requested = task->lost = false;
   task->pid = next_pid++;
   task->running_at = now + task->knobs.start_delay;
   task->end_at.reset();
@@ -101,27 +105,27 @@ void FakeWorldState::End(FakeJob* job, const Key& key, FakeTask* task, TaskEnd e
   task->pid = 0;
   task->running_at.reset();
   task->end_at.reset();
-  task->TakeEnd({restart, task->desired.restart_if_lost, false}, now, &end,
-                [&] { return job->logs[key]; });
-  Tell(*job, key, *task, end);
+  task->ApplyEnd({restart, task->desired.restart_if_lost, false}, now, &end,
+                 [&] { return job->logs[key]; });
+  AddEvent(*job, key, *task, end);
 }
 
 void FakeWorldState::StepTask(FakeJob* job, const Key& key, FakeTask* task, TimePoint now) {
-  if (task->start_at && *task->start_at <= now && task->wanted && job->applied)
+  if (task->start_at && *task->start_at <= now && task->listed && job->applied)
     Start(job, key, task, now);
   if (task->alive && task->running_at && *task->running_at <= now) {
     task->running_at.reset();
     task->phase = TaskPhase::kRunning;
     if (!task->knobs.says.empty()) job->logs[key] += task->knobs.says + "\n";
     if (task->knobs.run_for) task->end_at = now + *task->knobs.run_for;
-    Tell(*job, key, *task);
+    AddEvent(*job, key, *task);
   }
   if (!task->alive) return;
   TaskEnd end;
   if (task->lost || (task->kill_at && *task->kill_at <= now)) {
     end.signal = SIGKILL;
     End(job, key, task, end, now);
-  } else if (task->asked && !task->knobs.ignores_term) {
+  } else if (task->stop_requested && !task->knobs.ignores_term) {
     end.signal = SIGTERM;
     End(job, key, task, end, now);
   } else if (task->end_at && *task->end_at <= now) {
@@ -138,7 +142,7 @@ void FakeWorldState::Step(TimePoint now) {
     std::erase_if(job.order, [&, owner = &job](const Key& key) {
       FakeTask& task = owner->tasks.at(key);
       StepTask(owner, key, &task, now);
-      if (task.wanted || task.alive) return false;
+      if (task.listed || task.alive) return false;
       owner->tasks.erase(key);
       return true;
     });
@@ -267,16 +271,16 @@ Status FakeEngine::Apply(const DesiredJob& desired) {
   const auto want = [&](const DesiredTask& wish, const TaskKey& key, FakeTask* task, bool fresh) {
     if (fresh) job.order.push_back(key);
     // No longer wanted, and ended, but not forgotten yet: as if it had been.
-    const bool again = !fresh && !task->wanted && !task->alive;
-    task->wanted = true;
+    const bool again = !fresh && !task->listed && !task->alive;
+    task->listed = true;
     task->desired = wish;
     if (fresh || again || task->phase == TaskPhase::kRefused) task->ResetForStart(now);
   };
   MatchTasks(desired.tasks, &job.tasks, want, [&](FakeTask* task) {
-    task->wanted = false;
+    task->listed = false;
     task->start_at.reset();
-    if (task->alive && !task->asked) task->kill_at = now + kRemoveGrace;
-    task->asked = task->alive;
+    if (task->alive && !task->stop_requested) task->kill_at = now + kRemoveGrace;
+    task->stop_requested = task->alive;
   });
   return Status::Ok();
 }
@@ -290,13 +294,13 @@ Status FakeEngine::Stop(const std::string& job_id, milliseconds grace) {
   bool waits = false;
   for (auto& [key, task] : job.tasks) {
     task.start_at.reset();
-    task.wanted = false;
-    task.asked = task.alive;
+    task.listed = false;
+    task.stop_requested = task.alive;
     waits = waits || (task.alive && task.knobs.ignores_term);
     if (task.alive) task.kill_at = world_->clock->Now() + grace;
   }
   world_->Step(world_->clock->Now());
-  if (waits) {  // nobody else would turn the clock while this call blocks
+  if (waits) {  // the caller blocks here and cannot advance the clock
     world_->clock->Advance(grace);
     world_->Step(world_->clock->Now());
   }
@@ -396,6 +400,11 @@ Result<std::unique_ptr<Execution>> FakeEngine::Exec(const std::string& job_id,
   if (world_->exec)
     does = [exec = world_->exec, role, index, spec] { return exec(role, index, spec); };
   return std::unique_ptr<Execution>(std::make_unique<FakeExecution>(lives, std::move(does)));
+}
+
+Result<UniqueFd> FakeEngine::DialTask(const std::string& /*job_id*/, const std::string& /*role*/,
+                                      int /*index*/, uint16_t /*port*/) {
+  return Unimplemented("the engine fake cannot reach ports of tasks");
 }
 
 }  // namespace shoal::engine

@@ -1,8 +1,8 @@
-// The reference of engine.h, for tests: tasks that do what their knobs say, in time that a test
-// turns itself.
+// The reference implementation of engine.h, for tests: tasks behave as their knobs say, and the
+// test advances the clock.
 //
-// A FakeWorld is the machine: it outlives engines, as processes outlive a controller. Nothing
-// happens but in FakeWorld::Advance and FakeEngine::Stop, on the thread that calls them.
+// A FakeWorld is the machine: it outlives engines, as processes outlive a controller. State changes
+// only in FakeWorld::Advance and FakeEngine::Stop, on the thread that calls them.
 #pragma once
 
 #include <chrono>
@@ -23,13 +23,13 @@
 
 namespace shoal::engine {
 
-// What one task does each time it is started, unless `only_first` says: the first time.
+// Behaviour of a task at each start, or only at the first one if `only_first` is set.
 struct TaskKnobs {
-  std::chrono::milliseconds start_delay{0};          // between kStarting and kRunning
-  std::string refuse;                                // not empty: the start is refused, with this
-  std::optional<std::chrono::milliseconds> run_for;  // then it ends by itself; nothing: runs on
-  int exit_code = 0;                                 // of that end
-  int signal = 0;                                    // not 0: it is killed then
+  std::chrono::milliseconds start_delay{0};  // between kStarting and kRunning
+  std::string refuse;                        // not empty: the start is refused with this reason
+  std::optional<std::chrono::milliseconds> run_for;  // time until it ends by itself; nothing: never
+  int exit_code = 0;                                 // exit code of that end
+  int signal = 0;                                    // not 0: it ends by this signal
   bool out_of_memory = false;
   bool ignores_term = false;  // ends only when Stop's grace is over
   bool only_first = false;    // later incarnations run on
@@ -41,22 +41,22 @@ struct FakeWorldState;
 // Copies share one world. Thread-safe.
 class FakeWorld {
  public:
-  // `clock` is turned by Advance, and outlives the world.
+  // `clock` is advanced by Advance and outlives the world.
   explicit FakeWorld(FakeClock* clock, Capacity capacity = {8, int64_t{16} << 30, 0});
 
   void SetKnobs(const std::string& role, int index, TaskKnobs knobs);
   void SetCapacity(Capacity capacity);
-  // The machine's hosts, of which a task is started on the first that is not excluded for it; it
-  // finds its name in kNodeVariable. At first "here" alone.
+  // Simulated hosts; by default "here" alone. A task starts on the first host that it does not
+  // exclude, and finds the host's name in kNodeVariable.
   void SetHosts(std::vector<std::string> hosts);
-  // What the coordinator of the job would write; Dial gives it.
+  // Sets the address that Dial returns.
   void SetEndpoint(const std::string& job_id, std::optional<Endpoint> endpoint);
-  // Kills what runs of this task, as kill -9 or the loss of its machine does.
+  // Kills the running task, as kill -9 or the loss of its machine does.
   void KillTask(const std::string& job_id, const std::string& role, int index);
-  // What commands in tasks do, all in Execution::Wait, on its thread; else they end with 0.
+  // Behaviour of commands in tasks, executed in Execution::Wait; by default they end with 0.
   using ExecBehavior = std::function<ExecEnd(const std::string& role, int index, const ExecSpec&)>;
   void SetExec(ExecBehavior does);
-  // Turns the clock and does everything that is due in between, at its time and in order.
+  // Advances the clock and executes all actions that are due, in order and at their times.
   void Advance(std::chrono::milliseconds by);
 
   int Running(const std::string& job_id) const;
@@ -68,8 +68,9 @@ class FakeWorld {
   std::shared_ptr<FakeWorldState> state_;
 };
 
-// Several may be on one world, one after the other. Watches deliver during Advance and Stop.
-class FakeEngine final : public PublishingEngine {
+// Several engines may use one world, one after the other. Watches are called during Advance and
+// Stop.
+class FakeEngine final : public PublishingEngine, public Executes {
  public:
   explicit FakeEngine(FakeWorld world, RestartRules restart = {});
   ~FakeEngine() override;
@@ -83,10 +84,14 @@ class FakeEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
-  // Ends by SIGKILL if the task's incarnation does not run any more when it is waited for, by the
-  // first signal that it was sent before that, else as FakeWorld::SetExec says.
+  Executes* executes() override { return this; }
+  // In Wait the command ends by SIGKILL if the task's incarnation has ended, else by the first
+  // signal that it was sent, else as FakeWorld::SetExec says.
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
+  // Unimplemented: fake tasks have no ports.
+  Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
+                            uint16_t port) override;
 
  private:
   const std::shared_ptr<FakeWorldState> world_;

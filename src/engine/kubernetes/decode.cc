@@ -28,7 +28,7 @@ const json::array& ArrayAt(const json::object& object, std::string_view field) {
   return value != nullptr && value->is_array() ? value->get_array() : kNone;
 }
 
-// What people may be shown: one line, no control characters, of a bounded length.
+// A text made safe for messages: one line, no control characters, bounded length.
 std::string TextAt(const json::object& object, std::string_view field) {
   std::string text = GetStringOr(object, field, "");
   if (text.size() > kLongestText) text.resize(kLongestText);
@@ -73,7 +73,7 @@ std::string Joined(const std::string& reason, const std::string& message) {
   return message.empty() ? reason : reason.empty() ? message : reason + ": " + message;
 }
 
-// What a container waits for, if that is no ordinary part of a start.
+// The reason why a container waits, unless it is part of a normal start.
 std::string ExplainWaiting(const json::object& waiting, const std::string& image) {
   const std::string reason = TextAt(waiting, "reason");
   if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return "";
@@ -135,12 +135,12 @@ void DecodeTerminated(const json::object& ended, PodView* pod) {
   pod->cannot_start = NamesNoProgram(message);
   pod->end_reason =
       pod->cannot_start
-          ? "cannot be started: there is no such program in the image, or it is none (" + message +
-                "); correct the task's command or image"
+          ? "cannot be started: the image has no such program, or it is not executable (" +
+                message + "); correct the task's command or image"
           : "cannot be started (" + Joined(reason, message) + ")";
 }
 
-// The cluster's own reasons for an end.
+// Reasons for ends caused by the cluster.
 std::string ExplainDisruption(const json::object& status, const PodView& pod) {
   const std::string own = TextAt(status, "reason");
   const std::string message = TextAt(status, "message");
@@ -166,7 +166,7 @@ std::string ExplainDisruption(const json::object& status, const PodView& pod) {
   return "was ended by the cluster (" + Joined(own, message) + ")";
 }
 
-// The parts that every object has.
+// The parts that all objects have.
 struct Parts {
   explicit Parts(const json::object& object)
       : meta(ObjectAt(object, "metadata")),
@@ -184,7 +184,7 @@ struct Parts {
   const json::object& status;
 };
 
-// Name, uid, and whose it is. False if it is none of ours.
+// Decodes name, uid and owner. False if it is not Shoal's.
 template <typename View>
 bool DecodeIdentity(const Parts& parts, View* view) {
   view->name = GetStringOr(parts.meta, "name", "");
@@ -268,7 +268,7 @@ Result<ListResult<PodView>> DecodePods(const json::object& list) {
 Result<JobView> DecodeJob(const json::object& object) {
   const Parts parts(object);
   JobView job;
-  if (!DecodeIdentity(parts, &job)) return DataLoss("the API server's answer is no Job of ours");
+  if (!DecodeIdentity(parts, &job)) return DataLoss("the API server's reply is not a Job of Shoal");
   job.single = ReadIndex(parts.Label(kIndexLabel)).value_or(-1);
   job.completions =
       static_cast<int>(std::clamp<int64_t>(GetIntOr(parts.spec, "completions", 0), 0, kMaxIndex));

@@ -1,4 +1,4 @@
-// What `shoal plan --engine kubernetes` prints.
+// The text that `shoal plan --engine kubernetes` prints.
 #include <algorithm>
 
 #include "engine/kubernetes/objects.h"

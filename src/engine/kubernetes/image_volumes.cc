@@ -11,7 +11,7 @@ constexpr int kOnByDefault = 35;  // the minor version of Kubernetes with image 
 constexpr int kOnRequest = 33;    // with a container runtime that had them
 constexpr const char* kProbe = "shoal-probe";
 
-// "v1.35.2+k3s1" → 35; 0 for what is none of 1.
+// "v1.35.2+k3s1" → 35; 0 for versions other than 1.x.
 int MinorOf(const std::string& version) {
   int major = 0;
   int minor = 0;
@@ -35,7 +35,7 @@ const json::object* InfoOf(const json::value& node) {
   return at->if_object();
 }
 
-// Nothing is made of it: who does not know the volume refuses it.
+// A dry run: a server that does not know the volume type rejects it.
 json::object Probe() {
   const json::object volume{{"name", "image"}, {"image", {{"reference", "shoal.dev/none:1"}}}};
   const json::object pod{
@@ -68,7 +68,9 @@ bool MountsImages(const KubeClient& client, const std::string& name_space) {
   bool taken = false;
   std::optional<json::object> version;
   std::thread probe([&] {
-    taken = client.Try("/apis/batch/v1/namespaces/" + name_space + "/jobs/" + kProbe, Probe()).ok();
+    taken =
+        client.DryRunApply("/apis/batch/v1/namespaces/" + name_space + "/jobs/" + kProbe, Probe())
+            .ok();
   });
   std::thread ask([&] {
     if (auto said = client.Get("/version"); said.ok()) version = std::move(*said);

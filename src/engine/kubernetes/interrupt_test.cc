@@ -67,8 +67,8 @@ TEST(Interrupt, EndsTheCallsUnderWayOfOneClientAlone) {
   auto later = std::async(std::launch::async, [&] { return (*client)->Get("/api").status(); });
   server.Await();
   EXPECT_EQ(later.wait_for(seconds(0)), std::future_status::timeout);
-  (*client)->GiveUp();
-  other->GiveUp();
+  (*client)->Shutdown();
+  other->Shutdown();
   EXPECT_EQ(later.wait_for(kLong), std::future_status::ready);
   EXPECT_EQ(others.wait_for(kLong), std::future_status::ready);
 }

@@ -22,7 +22,7 @@ TaskEnd EndOfPod(const PodView& pod, const job::Resources& resources) {
   } else {
     end.exit_code = pod.exit_code;
   }
-  if (pod.exit_code < 0) end.signal = 9;  // nobody has seen it end: it was killed with its node
+  if (pod.exit_code < 0) end.signal = 9;  // no exit code was recorded: it was killed with its node
   end.reason = pod.end_reason;
   if (pod.out_of_memory) {
     end.out_of_memory = true;
@@ -39,7 +39,7 @@ TaskEnd EndOfPod(const PodView& pod, const job::Resources& resources) {
 
 void JobState::SetJobs(std::vector<JobView> jobs) { jobs_ = std::move(jobs); }
 
-std::map<TaskKey, KnownTask> JobState::Known() const {
+std::map<TaskKey, KnownTask> JobState::KnownTasks() const {
   std::map<TaskKey, KnownTask> known;
   for (const auto& [key, next] : next_) known[key].next = next;
   for (const auto& [key, task] : tasks_) {
@@ -49,27 +49,27 @@ std::map<TaskKey, KnownTask> JobState::Known() const {
   return known;
 }
 
-void JobState::Want(const DesiredJob& desired, const JobChanges& changes,
-                    std::vector<TaskEvent>* events) {
+void JobState::SetDesired(const DesiredJob& desired, const JobChanges& changes,
+                          std::vector<TaskEvent>* events) {
   std::set<TaskKey> made;
   for (const RoleJob& job : changes.make) {
     for (int i = 0; i < job.count; ++i) made.insert({job.role, job.single >= 0 ? job.single : i});
   }
   int order = 0;
   const auto want = [&](const DesiredTask& wish, const TaskKey& key, Task* task, bool fresh) {
-    const bool back = !fresh && !task->state.wanted;
+    const bool back = !fresh && !task->state.listed;
     task->order = order++;
     task->restart_if_lost = wish.restart_if_lost;
-    task->state.wanted = true;
+    task->state.listed = true;
     if (!fresh && !((back || made.contains(key)) && IsDead(task->state.phase))) return;
     task->state.history = RestartHistory();
-    task->state.asked = false;
+    task->state.stop_requested = false;
     task->uid.clear();
     Begin(key, task, next_[key], events);
   };
   MatchTasks(desired.tasks, &tasks_, want, [](Task* task) {
-    task->state.wanted = false;
-    task->state.asked = true;
+    task->state.listed = false;
+    task->state.stop_requested = true;
   });
 }
 
@@ -80,7 +80,7 @@ void JobState::Begin(const TaskKey& key, Task* task, int incarnation,
   task->told.clear();
   task->left = false;
   next_[key] = std::max(next_[key], incarnation + 1);
-  Tell(key, *task, {}, events);
+  AddEvent(key, *task, {}, events);
 }
 
 // ---- What is seen ----
@@ -101,8 +101,8 @@ int JobState::IncarnationOf(const PodView& pod) {
   return it->second;
 }
 
-void JobState::See(const PodView& pod, TimePoint now, const TaskState::ReadLogTail& words,
-                   std::vector<TaskEvent>* events) {
+void JobState::UpdatePod(const PodView& pod, TimePoint now, const TaskState::ReadLogTail& words,
+                         std::vector<TaskEvent>* events) {
   const bool known = incarnations_.contains(pod.uid);
   const int incarnation = IncarnationOf(pod);
   if (pod.ended) {
@@ -115,9 +115,10 @@ void JobState::See(const PodView& pod, TimePoint now, const TaskState::ReadLogTa
   if (it == tasks_.end()) return;
   Task& task = it->second;
   if (task.uid != pod.uid) {
-    if (known || incarnation < task.state.incarnation) return;  // an earlier one's last words
+    if (known || incarnation < task.state.incarnation)
+      return;  // a late update of an earlier incarnation
     if (!task.uid.empty() && !IsDead(task.state.phase)) {
-      // The cluster has given it up without its word: its node is silent.
+      // The cluster gave the pod up because its node is unreachable.
       TaskEnd end = EndOfPod(task.pod, {});
       if (end.reason.empty()) end.reason = "was replaced by the cluster";
       End(key, &task, std::move(end), now, words, events);
@@ -129,14 +130,14 @@ void JobState::See(const PodView& pod, TimePoint now, const TaskState::ReadLogTa
   }
   task.pod = pod;
   if (IsDead(task.state.phase)) return;
-  // A node says by turns what the registry has answered and that it will ask again.
+  // A node alternates between the registry's response and the back-off.
   task.told_pull = pod.pull_failed || (pod.backs_off && task.told_pull);
   const bool less = pod.backs_off && task.told_pull;
   if (!pod.waits.empty() && !less) Wait(key, &task, pod.waits, events);
   if (pod.started && task.state.phase == TaskPhase::kStarting) {
     task.state.phase = TaskPhase::kRunning;
     task.state.started = now;
-    Tell(key, task, {}, events);
+    AddEvent(key, task, {}, events);
   }
   if (pod.ended && pod.lived) task.state.started = now - std::chrono::seconds(*pod.lived);
   if (pod.ended) End(key, &task, EndOfPod(pod, {}), now, words, events);
@@ -145,16 +146,16 @@ void JobState::See(const PodView& pod, TimePoint now, const TaskState::ReadLogTa
 void JobState::End(const TaskKey& key, Task* task, TaskEnd end, TimePoint now,
                    const TaskState::ReadLogTail& words, std::vector<TaskEvent>* events) {
   task->left = end.exit_code == job::kExitHostExcluded;
-  if (task->pod.cannot_start && task->pod.ended && !task->state.asked && !stopping_) {
+  if (task->pod.cannot_start && task->pod.ended && !task->state.stop_requested && !stopping_) {
     task->state.phase = TaskPhase::kRefused;
   } else {
-    task->state.TakeEnd({rules_, task->restart_if_lost, stopping_}, now, &end, words);
+    task->state.ApplyEnd({rules_, task->restart_if_lost, stopping_}, now, &end, words);
     task->state.start_at.reset();  // the cluster starts it
   }
-  Tell(key, *task, std::move(end), events);
+  AddEvent(key, *task, std::move(end), events);
 }
 
-void JobState::SeeGone(const PodView& pod, TimePoint now, std::vector<TaskEvent>* events) {
+void JobState::RemovePod(const PodView& pod, TimePoint now, std::vector<TaskEvent>* events) {
   (void)IncarnationOf(pod);
   alive_.erase(pod.uid);
   const auto it = tasks_.find({pod.role, pod.index});
@@ -165,18 +166,18 @@ void JobState::SeeGone(const PodView& pod, TimePoint now, std::vector<TaskEvent>
       it->first, &it->second, std::move(end), now, [] { return std::string(); }, events);
 }
 
-void JobState::SeeAll(const std::vector<PodView>& pods, TimePoint now,
-                      const TaskState::ReadLogTail& words, std::vector<TaskEvent>* events) {
+void JobState::ReplacePods(const std::vector<PodView>& pods, TimePoint now,
+                           const TaskState::ReadLogTail& words, std::vector<TaskEvent>* events) {
   std::set<std::string> there;
   for (const PodView& pod : pods) {
     there.insert(pod.uid);
-    See(pod, now, words, events);
+    UpdatePod(pod, now, words, events);
   }
   std::vector<PodView> gone;
   for (const auto& [uid, pod] : alive_) {
     if (!there.contains(uid)) gone.push_back(pod);
   }
-  for (const PodView& pod : gone) SeeGone(pod, now, events);
+  for (const PodView& pod : gone) RemovePod(pod, now, events);
 }
 
 void JobState::Wait(const TaskKey& key, Task* task, const std::string& why,
@@ -185,13 +186,13 @@ void JobState::Wait(const TaskKey& key, Task* task, const std::string& why,
   task->told = why;
   TaskEnd reason;
   reason.reason = why;
-  Tell(key, *task, std::move(reason), events);
+  AddEvent(key, *task, std::move(reason), events);
 }
 
-void JobState::SeeFailedCreates(const std::map<std::string, std::string>& reasons,
-                                std::vector<TaskEvent>* events) {
+void JobState::SetCreateErrors(const std::map<std::string, std::string>& reasons,
+                               std::vector<TaskEvent>* events) {
   for (auto& [key, task] : tasks_) {
-    if (!task.uid.empty() || !task.state.wanted) continue;
+    if (!task.uid.empty() || !task.state.listed) continue;
     for (const JobView& job : jobs_) {
       const auto found = reasons.find(job.name);
       if (found != reasons.end() && job.role == key.first && job.Has(key.second))
@@ -200,17 +201,18 @@ void JobState::SeeFailedCreates(const std::map<std::string, std::string>& reason
   }
 }
 
-void JobState::SeeRemoved(const std::string& reason, std::vector<TaskEvent>* events) {
+void JobState::MarkRemoved(const std::string& reason, std::vector<TaskEvent>* events) {
   alive_.clear();
   for (auto& [key, task] : tasks_) {
-    // Who deletes a namespace asks its pods to end first, and these may have ended well.
+    // Deleting a namespace ends its pods first, and these may have ended with 0.
     const bool over = IsDead(task.state.phase) && task.state.phase != TaskPhase::kLost;
-    if (over && (key.first != "coordinator" || task.state.phase == TaskPhase::kRefused)) continue;
-    task.state.phase = task.state.asked || stopping_ ? TaskPhase::kEnded : TaskPhase::kRefused;
+    if (over && (!IsCoordinator(key.first) || task.state.phase == TaskPhase::kRefused)) continue;
+    task.state.phase =
+        task.state.stop_requested || stopping_ ? TaskPhase::kEnded : TaskPhase::kRefused;
     TaskEnd end;
     end.signal = 9;
     end.reason = reason;
-    Tell(key, task, std::move(end), events);
+    AddEvent(key, task, std::move(end), events);
   }
 }
 
@@ -229,12 +231,12 @@ void JobState::Adopt(const std::vector<PodView>& pods, TimePoint now) {
       Begin(key, &task, base, &untold);
     }
   }
-  SeeAll(
+  ReplacePods(
       pods, now, [] { return std::string(); }, &untold);
 }
 
-void JobState::Tell(const TaskKey& key, const Task& task, TaskEnd end,
-                    std::vector<TaskEvent>* events) const {
+void JobState::AddEvent(const TaskKey& key, const Task& task, TaskEnd end,
+                        std::vector<TaskEvent>* events) const {
   events->push_back(
       {id_, key.first, key.second, task.state.incarnation, task.state.phase, std::move(end)});
 }
@@ -243,14 +245,14 @@ void JobState::Tell(const TaskKey& key, const Task& task, TaskEnd end,
 
 bool JobState::AnyWithoutPod() const {
   return std::any_of(tasks_.begin(), tasks_.end(), [](const auto& entry) {
-    return entry.second.uid.empty() && entry.second.state.wanted &&
+    return entry.second.uid.empty() && entry.second.state.listed &&
            entry.second.state.phase == TaskPhase::kStarting;
   });
 }
 
 bool JobState::AnyWanted() const {
   return std::any_of(tasks_.begin(), tasks_.end(),
-                     [](const auto& entry) { return entry.second.state.wanted; });
+                     [](const auto& entry) { return entry.second.state.listed; });
 }
 
 std::vector<TaskStatus> JobState::List() const {

@@ -22,15 +22,15 @@ using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr milliseconds kTimeout{30'000};
-constexpr milliseconds kPatience{90'000};     // with a server that is away
-constexpr milliseconds kLongestWish{30'000};  // of Retry-After
+constexpr milliseconds kPatience{90'000};     // while the server is unreachable
+constexpr milliseconds kLongestWish{30'000};  // maximum Retry-After
 constexpr size_t kMaxReply = 64 << 20;
 
 bool IsBusy(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
 
 }  // namespace
 
-// One for all calls that begin before the next Interrupt.
+// Shared by all calls that start before the next Interrupt.
 struct KubeClient::Interruption {
   const UniqueFd fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   bool told = false;  // guarded by State::mu
@@ -121,7 +121,7 @@ void KubeClient::Interrupt() {
   state_->wake.notify_all();
 }
 
-void KubeClient::GiveUp() {
+void KubeClient::Shutdown() {
   {
     std::lock_guard lock(state_->mu);
     state_->given_up = true;
@@ -129,7 +129,7 @@ void KubeClient::GiveUp() {
   Interrupt();
 }
 
-Status KubeClient::AsOurselves(
+Status KubeClient::SendAuthenticated(
     net::HttpRequest request,
     const std::function<Result<int>(const net::HttpClient&, const net::HttpRequest&)>& ask) const {
   constexpr int kNotKnown = 401;
@@ -140,29 +140,30 @@ Status KubeClient::AsOurselves(
     if (!door.authorization.empty()) sent.headers.emplace_back("Authorization", door.authorization);
     TRY_ASSIGN(const int status, ask(*door.http, sent));
     if (status != kNotKnown || again) return Status::Ok();
-    Refused();
+    InvalidateCredentials();
   }
 }
 
-Result<net::HttpReply> KubeClient::Once(net::HttpRequest request) const {
+Result<net::HttpReply> KubeClient::SendOnce(net::HttpRequest request) const {
   request.headers.emplace_back("Accept", "application/json");
   request.headers.emplace_back("User-Agent", "shoal");
   net::HttpReply reply;
-  TRY(AsOurselves(std::move(request),
-                  [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
-                    TRY_ASSIGN(reply, http.Call(sent, kTimeout, kMaxReply));
-                    return reply.status;
-                  }));
+  TRY(SendAuthenticated(
+      std::move(request),
+      [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
+        TRY_ASSIGN(reply, http.Call(sent, kTimeout, kMaxReply));
+        return reply.status;
+      }));
   return reply;
 }
 
-// Every call that we make may be made twice: reads, applies, patches and deletes.
+// All calls are idempotent and may be repeated: reads, applies, patches and deletes.
 Result<net::HttpReply> KubeClient::Call(const net::HttpRequest& request) const {
   const auto deadline = SteadyClock::now() + kPatience;
   const auto interruption = state_->Current();
   const net::WaitInterrupt interrupted(interruption->fd.get());
   for (int attempt = 0;; ++attempt) {
-    auto reply = Once(request);
+    auto reply = SendOnce(request);
     milliseconds wait = BackOff(attempt, RandomSeed());
     Status why = reply.status();
     if (reply.ok() && !IsBusy(reply->status)) return reply;
@@ -208,7 +209,7 @@ Result<json::object> KubeClient::Apply(const std::string& path, const json::obje
   return Patch(path, "&force=true", "application/apply-patch+yaml", object);
 }
 
-Status KubeClient::Try(const std::string& path, const json::object& object) const {
+Status KubeClient::DryRunApply(const std::string& path, const json::object& object) const {
   return Patch(path, "&force=true&dryRun=All", "application/apply-patch+yaml", object).status();
 }
 
@@ -242,11 +243,12 @@ Result<std::unique_ptr<net::HttpStream>> KubeClient::Watch(const std::string& pa
   net::HttpRequest request;
   request.target = path;
   std::unique_ptr<net::HttpStream> stream;
-  TRY(AsOurselves(std::move(request),
-                  [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
-                    TRY_ASSIGN(stream, http.Open(sent, kTimeout));
-                    return stream->head().status;
-                  }));
+  TRY(SendAuthenticated(
+      std::move(request),
+      [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
+        TRY_ASSIGN(stream, http.Open(sent, kTimeout));
+        return stream->head().status;
+      }));
   if (stream->head().status == 200) return stream;
   net::HttpReply reply = stream->head();
   reply.body = stream->Next(kTimeout).value_or("");
@@ -262,12 +264,13 @@ Result<net::UpgradedChannel> KubeClient::Upgrade(
   request.headers = headers;
   net::HttpReply refusal;
   Result<net::UpgradedChannel> upgraded = Unavailable("nothing was asked");
-  TRY(AsOurselves(std::move(request),
-                  [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
-                    refusal = {};
-                    upgraded = http.Upgrade(sent, "websocket", kTimeout, &refusal);
-                    return refusal.status;
-                  }));
+  TRY(SendAuthenticated(
+      std::move(request),
+      [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
+        refusal = {};
+        upgraded = http.Upgrade(sent, "websocket", kTimeout, &refusal);
+        return refusal.status;
+      }));
   if (!upgraded.ok() && refusal.status != 0) return ErrorOf(refusal);
   return upgraded;
 }

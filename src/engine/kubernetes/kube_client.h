@@ -1,5 +1,5 @@
-// Calls of the Kubernetes API: JSON in and out, again with back-off while the server is away or
-// busy, and one clear sentence for each refusal. The engine's threads use it.
+// Client of the Kubernetes API: JSON requests, retried with back-off while the server is
+// unreachable or busy. Errors are one sentence each. Used by the engine's threads.
 #pragma once
 
 #include <chrono>
@@ -14,58 +14,59 @@
 
 namespace shoal::engine::kubernetes {
 
-// Thread-safe: a call is a connection.
+// Thread-safe: every call opens its own connection.
 class KubeClient {
  public:
-  // Asks nothing yet, but an exec plugin where there is one.
+  // Makes no request. Runs the exec plugin if the configuration has one.
   static Result<std::unique_ptr<KubeClient>> Make(ClusterAccess access,
                                                   const Clock* clock = RealClock::Get());
 
-  // Another client of the same cluster, as the same user, with a GiveUp and Interrupt of its own.
+  // Another client of the same cluster with the same credentials, whose calls are cancelled
+  // separately by its own Shutdown and Interrupt.
   std::unique_ptr<KubeClient> Share() const;
 
   const std::string& name_space() const { return access_.name_space; }
 
-  // Paths begin with "/api". Errors: Unavailable while the server is away (after `patience`),
+  // Paths begin with "/api". Errors: Unavailable if the server is unreachable (after `patience`),
   // Unauthenticated, PermissionDenied, NotFound, AlreadyExists (409), OutOfRange (410),
-  // InvalidArgument (400, 422), with the server's own words.
+  // InvalidArgument (400, 422), with the server's message.
   Result<json::object> Get(const std::string& path) const;
-  // Server-side apply by the field manager "shoal": makes it, or makes it so. Idempotent.
+  // Server-side apply with the field manager "shoal": creates or updates the object. Idempotent.
   Result<json::object> Apply(const std::string& path, const json::object& object) const;
-  // Whether the server would: nothing is made.
-  Status Try(const std::string& path, const json::object& object) const;
+  // Dry run of Apply; changes nothing.
+  Status DryRunApply(const std::string& path, const json::object& object) const;
   Result<json::object> MergePatch(const std::string& path, const json::object& patch) const;
-  // OK if it is gone. `options`: DeleteOptions.
+  // OK if the object does not exist. `options`: DeleteOptions.
   Status Delete(const std::string& path, const json::object& options) const;
-  // Text, as logs are.
+  // A response that is text, such as a log.
   Result<std::string> Text(const std::string& path, size_t limit) const;
-  // What a watch says, as it comes. Not again by itself; a server that is busy has been given the
-  // time that it asked for.
+  // Opens a watch stream. Not retried, except that a busy server's Retry-After is waited for.
   Result<std::unique_ptr<net::HttpStream>> Watch(const std::string& path) const;
-  // A connection through the server to a pod; once.
+  // A WebSocket connection through the server to a pod. Not retried.
   Result<net::UpgradedChannel> Upgrade(
       const std::string& path,
       const std::vector<std::pair<std::string, std::string>>& headers) const;
-  // The way to the server, as whom we are now: what expires is renewed.
+  // A connection to the server with current credentials; expired ones are renewed.
   struct ServerConnection {
     std::shared_ptr<const net::HttpClient> http;  // with the client's certificate
     std::string authorization;                    // "Bearer …", or empty
   };
   Result<ServerConnection> Open() const;
-  // What Open gave was not accepted (401): it is asked for again.
-  void Refused() const { credentials_->Refused(); }
+  // The credentials of Open were rejected (401): they are renewed at the next call.
+  void InvalidateCredentials() const { credentials_->InvalidateCredentials(); }
 
-  // Ends the calls under way, with Cancelled or Unavailable; from any thread.
+  // Ends the running calls with Cancelled or Unavailable. Any thread.
   void Interrupt();
-  // Likewise, and each later call that waits to be tried again.
-  void GiveUp();
+  // As Interrupt, and disables the retries of later calls.
+  void Shutdown();
 
  private:
   KubeClient(ClusterAccess access, std::shared_ptr<Credentials> credentials);
   Result<net::HttpReply> Call(const net::HttpRequest& request) const;
-  Result<net::HttpReply> Once(net::HttpRequest request) const;
-  // Has it sent as whom we are now, once more if that is refused. `ask` gives the reply's status.
-  Status AsOurselves(
+  Result<net::HttpReply> SendOnce(net::HttpRequest request) const;
+  // Sends a request with current credentials, and once more with renewed ones if they are rejected.
+  // `ask` sends it and returns the reply's status.
+  Status SendAuthenticated(
       net::HttpRequest request,
       const std::function<Result<int>(const net::HttpClient&, const net::HttpRequest&)>& ask) const;
   Result<json::object> CallForObject(net::HttpRequest request) const;
@@ -74,7 +75,7 @@ class KubeClient {
                              const json::object& body) const;
   struct State;
   struct Interruption;
-  // False if it was interrupted.
+  // False if interrupted.
   bool Sleep(std::chrono::milliseconds time, const Interruption& interruption) const;
 
   const ClusterAccess access_;
@@ -85,12 +86,11 @@ class KubeClient {
   ~KubeClient();
 };
 
-// The error that a reply that is none of 2xx stands for.
+// The error for a reply whose status is not 2xx.
 Status ErrorOf(const net::HttpReply& reply);
-// How long to wait before the next attempt, of `attempt` 0, 1, …: 100 ms, doubling to 5 s, half of
-// it by chance.
+// Delay before the retry number `attempt` (0, 1, …): 100 ms, doubling to 5 s, with 50 % jitter.
 std::chrono::milliseconds BackOff(int attempt, uint64_t chance);
-// Likewise after a reply of a server that is busy: at least what its Retry-After says, up to 30 s.
+// Delay after a reply of a busy server: at least its Retry-After, up to 30 s.
 std::chrono::milliseconds WaitAfter(const net::HttpReply& reply, int attempt, uint64_t chance);
 
 }  // namespace shoal::engine::kubernetes

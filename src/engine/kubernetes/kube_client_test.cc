@@ -76,7 +76,7 @@ TEST(KubeClient, ABusyServerIsAskedAgain) {
   ASSERT_TRUE(got.ok()) << got.status().message();
   EXPECT_EQ(server.asked().size(), 3u);
   // What is given up waits no longer.
-  (*client)->GiveUp();
+  (*client)->Shutdown();
   calls = 0;
   EXPECT_EQ((*client)->Get("/api/v1/nodes/n").status().code(), Code::kUnavailable);
   EXPECT_EQ(server.asked().size(), 4u);
@@ -204,7 +204,7 @@ class Watches : public testing::Test {
     follower_->Start();
   }
   void End() {
-    client_->GiveUp();
+    client_->Shutdown();
     follower_->End();
   }
 

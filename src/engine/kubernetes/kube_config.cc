@@ -24,8 +24,8 @@ using job::Node;
 
 constexpr size_t kMaxFile = 4 << 20;
 constexpr std::chrono::seconds kFileAge{60};
-constexpr std::chrono::seconds kRenewAhead{10};  // of its expiry
-constexpr std::chrono::seconds kRenewAtMost{1};  // where a clock is wrong: every so often
+constexpr std::chrono::seconds kRenewAhead{10};  // before a credential expires
+constexpr std::chrono::seconds kRenewAtMost{1};  // minimum interval, in case a clock is wrong
 
 // The entry of a list of {name, KIND: {…}}.
 const Node* Named(const Node& root, std::string_view list, std::string_view name,
@@ -101,7 +101,7 @@ Status TakeCluster(const Node* cluster, ClusterAccess* access) {
   return TakePem(cluster, "certificate-authority", &access->tls.authorities);
 }
 
-// Several files count as one in which the first that says something is right.
+// Several files are merged; the first definition wins.
 Status Merge(Node from, Node* into) {
   if (from.kind != Node::Kind::kMap) return Status::Ok();
   if (into->kind != Node::Kind::kMap) {
@@ -128,7 +128,7 @@ void ResolvePath(const fs::path& directory, std::string_view field, Node* node) 
   if (!path->text.empty() && path->text[0] != '/') path->text = directory / path->text;
 }
 
-// Paths are relative to the file that they stand in, and several files become one.
+// Resolves paths relative to their file before the files are merged.
 void ResolvePaths(const fs::path& directory, Node* root) {
   const auto each = [root](std::string_view list, std::string_view kind, const auto& resolve) {
     Node* const entries = root->Find(list);
@@ -336,7 +336,7 @@ Result<std::string> Credentials::Authorization() {
   return "Bearer " + token_;
 }
 
-void Credentials::Refused() {
+void Credentials::InvalidateCredentials() {
   std::lock_guard lock(mu_);
   good_until_ = TimePoint{};
 }

@@ -1,4 +1,5 @@
-// Which cluster, as whom: kubeconfig files as kubectl reads them, and the service account of a pod.
+// Cluster address and credentials: from kubeconfig files as kubectl reads them, or from a pod's
+// service account.
 // Used by kube_client.cc; fuzzed by tests/fuzz/kubernetes_fuzz.cc.
 #pragma once
 
@@ -18,14 +19,14 @@
 
 namespace shoal::engine::kubernetes {
 
-// A program that says who we are (client.authentication.k8s.io/v1 and v1beta1).
+// A program that prints credentials (client.authentication.k8s.io/v1 and v1beta1).
 struct ExecPlugin {
   std::vector<std::string> argv;  // empty: none
   std::vector<std::pair<std::string, std::string>> env;
   std::string version;
 };
 
-// How to reach a cluster, and as whom.
+// Address and credentials of a cluster.
 struct ClusterAccess {
   std::string source;   // the file or "the pod's service account", for messages
   std::string context;  // its name; empty in a pod
@@ -34,12 +35,12 @@ struct ClusterAccess {
   std::string name_space = "default";
   net::TlsOptions tls;
   std::string token;
-  std::string token_file;         // read again now and then: it is renewed
+  std::string token_file;         // read again periodically, because it is renewed
   std::string user_and_password;  // basic; "user:password"
   ExecPlugin exec;
 };
 
-// The environment and files that it is found by; a test gives its own.
+// Environment and files in which the configuration is searched; tests set their own.
 struct KubeConfigSources {
   std::string kubeconfig;  // as KUBECONFIG: paths, separated by ':'
   std::string home;
@@ -51,15 +52,15 @@ struct KubeConfigSources {
 };
 KubeConfigSources DefaultKubeConfigSources();
 
-// `context` empty: the current one. NotFound says where it was looked for and what to do;
-// InvalidArgument names file and field.
+// Finds the configuration. `context` empty: the current context. NotFound says where it was
+// searched and what to do; InvalidArgument names file and field.
 Result<ClusterAccess> FindCluster(const KubeConfigSources& place, const std::string& context);
-// The text of one kubeconfig; relative paths in it are of the directory of `file`. Files it names
-// are read.
+// Parses the text of one kubeconfig and reads the files it names. Relative paths are relative to
+// the directory of `file`.
 Result<ClusterAccess> ReadKubeConfig(std::string_view text, const std::string& file,
                                      const std::string& context);
 
-// What an exec plugin said.
+// Output of an exec plugin.
 struct ExecCredential {
   std::string token;
   std::string certificate;
@@ -74,17 +75,18 @@ struct KeyPair {
   std::string key;
 };
 
-// The header Authorization of each request; asks files and plugins again in time. Thread-safe.
+// Provides the header Authorization of each request; renews tokens from files and plugins before
+// they expire. Thread-safe.
 class Credentials {
  public:
-  // Asks an exec plugin for the first time.
+  // Runs the exec plugin if there is one.
   static Result<std::unique_ptr<Credentials>> Make(ClusterAccess access, const Clock* clock);
-  // Empty if the certificate says it all.
+  // Empty if the client certificate authenticates.
   Result<std::string> Authorization();
-  // What the plugin gave with its latest answer; empty: none, ClusterAccess::tls holds.
+  // The certificate of the plugin's latest output; empty: use ClusterAccess::tls.
   KeyPair Certificate();
-  // What was refused is asked for again.
-  void Refused();
+  // Discards credentials that were rejected.
+  void InvalidateCredentials();
 
  private:
   Credentials(ClusterAccess access, const Clock* clock)
@@ -95,7 +97,7 @@ class Credentials {
   const Clock* const clock_;
   std::mutex mu_;
   std::string token_;       // guarded by mu_
-  KeyPair own_;             // guarded by mu_: of the plugin
+  KeyPair own_;             // guarded by mu_: from the plugin
   TimePoint good_until_{};  // guarded by mu_
 };
 

@@ -20,8 +20,8 @@ using SteadyClock = std::chrono::steady_clock;
 using Kind = WebSocketReader::Message::Kind;
 
 constexpr size_t kBlock = 32 << 10;
-constexpr std::chrono::seconds kPatience{30};  // with a server that does not take what is sent
-constexpr std::chrono::milliseconds kRefusalTime{300};  // in which a closed port is told
+constexpr std::chrono::seconds kPatience{30};           // for a server that does not read
+constexpr std::chrono::milliseconds kRefusalTime{300};  // time in which a closed port is reported
 // The first byte of each message.
 constexpr char kIn = 0;
 constexpr char kOut = 1;
@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, std::string>> Headers(const char* protocols) 
           {"Sec-WebSocket-Protocol", protocols}};
 }
 
-// Messages over a channel; both directions on one thread.
+// Messages over a WebSocket; one thread handles both directions.
 class WebSocketConnection {
  public:
   explicit WebSocketConnection(net::UpgradedChannel upgraded) : upgraded_(std::move(upgraded)) {}
@@ -44,7 +44,7 @@ class WebSocketConnection {
   Status Send(char channel, std::string_view bytes) {
     return SendRaw(EncodeWebSocketMessage(std::string(1, channel) + std::string(bytes)));
   }
-  // What has come; `closed` once nothing more will.
+  // Appends received messages; sets `closed` at the end.
   Status Receive(std::vector<std::string>* messages, bool* closed) {
     std::vector<WebSocketReader::Message> all;
     if (!upgraded_.early.empty()) TRY(reader_.Feed(std::exchange(upgraded_.early, {}), &all));
@@ -73,6 +73,7 @@ class WebSocketConnection {
   WebSocketReader reader_;
 };
 
+// The streams of a command in a pod, multiplexed over one WebSocket.
 class PodTransport final : public ExecTransport {
  public:
   explicit PodTransport(net::UpgradedChannel upgraded) : line_(std::move(upgraded)) {}
@@ -102,12 +103,13 @@ class PodTransport final : public ExecTransport {
       Unavailable("the connection to the command broke; how it ended is not known");
 };
 
-// Between a port of a pod and a socket. The first message of each channel is the port's number.
+// Copies between a port of a pod and a socket. The first message of each channel is the port
+// number.
 class PortStream {
  public:
   explicit PortStream(net::UpgradedChannel upgraded) : line_(std::move(upgraded)) {}
 
-  // Unavailable if the pod says within a moment that nobody listens.
+  // Unavailable if the pod soon reports that no process listens.
   Status AwaitRefusal() {
     const auto until = SteadyClock::now() + kRefusalTime;
     while (early_.empty() && !closed_) {
@@ -147,7 +149,7 @@ class PortStream {
   WebSocketConnection line_;
   bool begun_[2] = {false, false};
   bool closed_ = false;
-  std::string early_;  // came, not passed on
+  std::string early_;  // received, not passed on
   std::string error_;
 };
 

@@ -1,4 +1,4 @@
-// Commands in pods and streams to their ports, through the API server. Used by
+// Commands in pods and connections to their ports, through the API server. Used by
 // kubernetes_engine.cc.
 #pragma once
 
@@ -11,15 +11,16 @@
 
 namespace shoal::engine::kubernetes {
 
-// `pod`: the path of one, "/api/v1/namespaces/NS/pods/NAME". `argv`: EnterCommandArgv.
+// `pod`: path "/api/v1/namespaces/NS/pods/NAME". `argv`: result of EnterCommandArgv. `client`
+// outlives the result.
 Result<std::unique_ptr<Execution>> ExecInPod(const KubeClient* client, const std::string& pod,
                                              const std::vector<std::string>& argv,
                                              const ExecSpec& spec);
-// A socket; a thread of its own carries bytes until either side ends. Unavailable if nobody listens
-// there.
+// Returns a socket; a detached thread copies bytes until either side ends. Unavailable if no
+// process listens on the port.
 Result<UniqueFd> DialPod(const KubeClient* client, const std::string& pod, uint16_t port);
 
-// How a command ended, from the Status that is the last the server says of it.
+// How a command ended, from the Status object that the server sends last.
 Result<ExecEnd> DecodeExecStatus(std::string_view text);
 
 }  // namespace shoal::engine::kubernetes

@@ -1,5 +1,6 @@
-// The calls of engine.h send objects (objects.h, plan_jobs.h) and wait for nothing but the server's
-// answer. A thread for each job watches its pods (job_follower.h); one more tells the watchers.
+// The methods of Engine send objects (objects.h, plan_jobs.h) and wait only for the server's
+// replies. One thread per job follows its pods (pod_informer.h); publisher_ delivers events to
+// watches.
 #include "engine/kubernetes/kubernetes_engine.h"
 
 #include <algorithm>
@@ -34,21 +35,21 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kEndPatience{60'000};
 
-// Where a job is, beside the job's own directory: found again after a crash.
+// The cluster of a job, recorded in the job's directory for adoption after a crash.
 struct ClusterRecord {
   std::string context;
   std::string name_space;
 };
 
-std::filesystem::path PlaceFile(const std::string& job_dir) {
+std::filesystem::path ClusterRecordPath(const std::string& job_dir) {
   return EngineDir(job_dir) / "kubernetes.json";
 }
 
-ClusterRecord ReadPlace(const std::string& job_dir) {
+ClusterRecord ReadClusterRecord(const std::string& job_dir) {
   ClusterRecord place;
   if (job_dir.empty()) return place;
   constexpr size_t kMaxFile = 4096;
-  const auto text = ReadFile(PlaceFile(job_dir), kMaxFile);
+  const auto text = ReadFile(ClusterRecordPath(job_dir), kMaxFile);
   const auto object = ParseJsonObject(text.ok() ? *text : "{}");
   if (!object.ok()) return place;
   place.context = GetStringOr(*object, "context", "");
@@ -56,14 +57,15 @@ ClusterRecord ReadPlace(const std::string& job_dir) {
   return place;
 }
 
-Status WritePlace(const std::string& job_dir, const ClusterRecord& place) {
+Status WriteClusterRecord(const std::string& job_dir, const ClusterRecord& place) {
   if (job_dir.empty()) return Status::Ok();
   TRY(MakeDirectories(EngineDir(job_dir), 0700));
   const json::object object{{"context", place.context}, {"namespace", place.name_space}};
-  return WriteFileAtomically(PlaceFile(job_dir), ToText(object) + "\n", 0600);
+  return WriteFileAtomically(ClusterRecordPath(job_dir), ToText(object) + "\n", 0600);
 }
 
-// Several at a time, in any order; the first error, after which no other is begun.
+// Makes several calls concurrently, in any order. Returns the first error; after it no call is
+// started.
 Status CallAll(const std::vector<std::function<Status()>>& calls) {
   constexpr size_t kAtOnce = 8;
   std::atomic<size_t> next{0};
@@ -85,18 +87,21 @@ Status CallAll(const std::vector<std::function<Status()>>& calls) {
   return first;
 }
 
+// What the engine keeps of a job. Shared, because calls use it without holding mu_.
 struct JobEntry {
   ClusterRecord place;
   std::optional<bool> image_volumes;   // guarded by sending: whether its cluster has them
   const KubeClient* shared = nullptr;  // of its cluster, as long as the engine
-  std::unique_ptr<KubeClient> client;  // its own: interrupted alone
+  std::unique_ptr<KubeClient> client;  // for this job only, so that it can be interrupted alone
   std::mutex sending;                  // one Apply or Stop at a time
-  std::unique_ptr<PodInformer> follower;
+  std::unique_ptr<PodInformer> informer;
   std::mutex relay_mu;
   std::unique_ptr<PodRelay> relay;  // guarded by relay_mu
 };
 
-class KubernetesEngine final : public PublishingEngine {
+// Locks: mu_ guards the tables of clients and jobs, JobEntry::sending serializes Apply and Stop of
+// a job, outbox_mu_ guards undelivered events. mu_ and outbox_mu_ are not held during requests.
+class KubernetesEngine final : public PublishingEngine, public Executes {
  public:
   explicit KubernetesEngine(KubernetesEngineOptions options) : options_(std::move(options)) {
     objects_.program = options_.program;
@@ -122,33 +127,35 @@ class KubernetesEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
                             uint16_t port) override;
 
  private:
-  struct Reached {
+  // How to reach a running pod.
+  struct PodAddress {
     const KubeClient* client = nullptr;
     std::string path;
     std::string launcher;  // in the pod
   };
-  // Where a job of another process of ours is, as the job's directory says.
-  ClusterRecord RecordedPlace(const std::string& job_id) const {
-    return ReadPlace(options_.job_dir ? options_.job_dir(job_id) : "");
+  // The cluster of another controller's job, by the record in the job's directory.
+  ClusterRecord RecordedCluster(const std::string& job_id) const {
+    return ReadClusterRecord(options_.job_dir ? options_.job_dir(job_id) : "");
   }
-  Result<Reached> RunningPod(const std::string& job_id, const std::string& role, int index);
+  Result<PodAddress> RunningPod(const std::string& job_id, const std::string& role, int index);
   Result<const KubeClient*> ClientFor(const std::string& context);
-  Result<std::shared_ptr<JobEntry>> Hold(const std::string& job_id, const ClusterRecord& place);
+  Result<std::shared_ptr<JobEntry>> AddEntry(const std::string& job_id, const ClusterRecord& place);
   std::shared_ptr<JobEntry> Find(const std::string& job_id);
-  // `there`: whether the cluster has any of it.
+  // `there`: whether the cluster has objects of the job.
   Result<std::shared_ptr<JobEntry>> FindOrAdopt(const std::string& job_id,
                                                 const ClusterRecord& place, bool* there);
-  Status Send(JobEntry* held, const DesiredJob& desired, const JobChanges& changes);
-  Status MakeJobs(JobEntry* held, const DesiredJob& desired, const JobChanges& changes);
-  Result<JobView> MakeJob(JobEntry* held, const DesiredJob& desired, const RoleJob& role,
+  Status Send(JobEntry* entry, const DesiredJob& desired, const JobChanges& changes);
+  Status MakeJobs(JobEntry* entry, const DesiredJob& desired, const JobChanges& changes);
+  Result<JobView> MakeJob(JobEntry* entry, const DesiredJob& desired, const RoleJob& role,
                           const Owner& owner, bool suspended);
-  Status RemoveAll(JobEntry* held, const std::string& job_id, milliseconds grace);
+  Status RemoveAll(JobEntry* entry, const std::string& job_id, milliseconds grace);
 
   void PublishAll();
   void Queue(std::vector<TaskEvent> events);
@@ -159,7 +166,7 @@ class KubernetesEngine final : public PublishingEngine {
   std::mutex mu_;
   std::map<std::string, std::unique_ptr<KubeClient>> clients_;  // guarded by mu_, by context
   std::map<std::string, std::shared_ptr<JobEntry>> jobs_;       // guarded by mu_
-  // Jobs whose Apply failed before it had asked for anything to be made.
+  // Jobs whose Apply failed before it sent a request.
   std::set<std::string> nothing_made_;  // guarded by mu_
 
   std::mutex outbox_mu_;
@@ -173,8 +180,8 @@ class KubernetesEngine final : public PublishingEngine {
 KubernetesEngine::~KubernetesEngine() {
   {
     std::lock_guard lock(mu_);
-    for (const auto& [context, client] : clients_) client->GiveUp();
-    for (const auto& [id, held] : jobs_) held->client->GiveUp();
+    for (const auto& [context, client] : clients_) client->Shutdown();
+    for (const auto& [id, entry] : jobs_) entry->client->Shutdown();
   }
   std::map<std::string, std::shared_ptr<JobEntry>> jobs;
   {
@@ -240,35 +247,35 @@ std::shared_ptr<JobEntry> KubernetesEngine::Find(const std::string& job_id) {
   return found == jobs_.end() ? nullptr : found->second;
 }
 
-Result<std::shared_ptr<JobEntry>> KubernetesEngine::Hold(const std::string& job_id,
-                                                         const ClusterRecord& place) {
+Result<std::shared_ptr<JobEntry>> KubernetesEngine::AddEntry(const std::string& job_id,
+                                                             const ClusterRecord& place) {
   TRY_ASSIGN(const KubeClient* const client, ClientFor(place.context));
   std::lock_guard lock(mu_);
-  auto& held = jobs_[job_id];
-  if (held != nullptr) return held;
-  held = std::make_shared<JobEntry>();
-  held->place = place;
-  if (held->place.name_space.empty()) held->place.name_space = client->name_space();
-  held->shared = client;
-  held->client = client->Share();
-  held->follower = std::make_unique<PodInformer>(
-      PodInformer::Options{job_id, held->place.name_space, held->client.get(), options_.clock,
+  auto& entry = jobs_[job_id];
+  if (entry != nullptr) return entry;
+  entry = std::make_shared<JobEntry>();
+  entry->place = place;
+  if (entry->place.name_space.empty()) entry->place.name_space = client->name_space();
+  entry->shared = client;
+  entry->client = client->Share();
+  entry->informer = std::make_unique<PodInformer>(
+      PodInformer::Options{job_id, entry->place.name_space, entry->client.get(), options_.clock,
                            options_.restart},
       [this](std::vector<TaskEvent> events) { Queue(std::move(events)); });
-  return held;
+  return entry;
 }
 
 Result<std::shared_ptr<JobEntry>> KubernetesEngine::FindOrAdopt(const std::string& job_id,
                                                                 const ClusterRecord& place,
                                                                 bool* there) {
   *there = true;
-  if (auto held = Find(job_id); held != nullptr) return held;
-  TRY_ASSIGN(auto held, Hold(job_id, place));
-  std::lock_guard sending(held->sending);
-  auto found = held->follower->Adopt();
-  if (found.ok() && *found) return held;
+  if (auto entry = Find(job_id); entry != nullptr) return entry;
+  TRY_ASSIGN(auto entry, AddEntry(job_id, place));
+  std::lock_guard sending(entry->sending);
+  auto found = entry->informer->Adopt();
+  if (found.ok() && *found) return entry;
   *there = false;
-  if (found.ok()) return held;
+  if (found.ok()) return entry;
   std::lock_guard lock(mu_);
   jobs_.erase(job_id);
   return found.status();
@@ -305,30 +312,30 @@ Status KubernetesEngine::Apply(const DesiredJob& desired) {
     if (!found.ok()) nothing_made_.insert(desired.job_id);
     if (found.ok()) nothing_made_.erase(desired.job_id);
   }
-  TRY_ASSIGN(const auto held, found);
-  std::lock_guard sending(held->sending);
-  if (held->follower->stopping())
+  TRY_ASSIGN(const auto entry, found);
+  std::lock_guard sending(entry->sending);
+  if (entry->informer->stopping())
     return FailedPrecondition("job " + desired.job_id + " is being stopped");
-  TRY(WritePlace(desired.job_dir, held->place));
-  const std::vector<JobView> jobs = held->follower->jobs();
-  if (!held->image_volumes && BringsLauncher(objects_, desired))
-    held->image_volumes = MountsImages(*held->client, held->place.name_space);
+  TRY(WriteClusterRecord(desired.job_dir, entry->place));
+  const std::vector<JobView> jobs = entry->informer->jobs();
+  if (!entry->image_volumes && BringsLauncher(objects_, desired))
+    entry->image_volumes = MountsImages(*entry->client, entry->place.name_space);
   ObjectOptions objects = objects_;
-  objects.image_volumes = held->image_volumes.value_or(false);
+  objects.image_volumes = entry->image_volumes.value_or(false);
   const JobChanges changes =
-      PlanJobs(objects, desired, held->place.name_space, jobs, held->follower->Known());
-  held->follower->Want(desired, changes);
-  return Send(held.get(), desired, changes);
+      PlanJobs(objects, desired, entry->place.name_space, jobs, entry->informer->KnownTasks());
+  entry->informer->SetDesired(desired, changes);
+  return Send(entry.get(), desired, changes);
 }
 
-Status KubernetesEngine::Send(JobEntry* held, const DesiredJob& desired,
+Status KubernetesEngine::Send(JobEntry* entry, const DesiredJob& desired,
                               const JobChanges& changes) {
-  const std::string jobs = "/apis/batch/v1/namespaces/" + held->place.name_space + "/jobs/";
+  const std::string jobs = "/apis/batch/v1/namespaces/" + entry->place.name_space + "/jobs/";
   for (const std::string& name : changes.remove) {
-    TRY(held->client->Delete(jobs + name, {{"propagationPolicy", "Background"}}));
+    TRY(entry->client->Delete(jobs + name, {{"propagationPolicy", "Background"}}));
   }
   for (const auto& [role, index] : changes.kept_longer) {
-    LogWarning("job {}: {} {} stays: the pods of a role are given up from its end", desired.job_id,
+    LogWarning("job {}: {} {} keeps running: a role shrinks from its highest index", desired.job_id,
                role, index);
   }
   for (const kubernetes::Resize& resize : changes.resize) {
@@ -337,53 +344,53 @@ Status KubernetesEngine::Send(JobEntry* held, const DesiredJob& desired,
     const json::object patch{
         {"metadata", {{"annotations", {{kBasesNote, ToText(bases)}}}}},
         {"spec", {{"parallelism", resize.count}, {"completions", resize.count}}}};
-    TRY(held->client->MergePatch(jobs + resize.name, patch).status());
+    TRY(entry->client->MergePatch(jobs + resize.name, patch).status());
   }
-  if (!changes.make.empty()) TRY(MakeJobs(held, desired, changes));
-  held->follower->Start();
+  if (!changes.make.empty()) TRY(MakeJobs(entry, desired, changes));
+  entry->informer->Start();
   return Status::Ok();
 }
 
-Result<JobView> KubernetesEngine::MakeJob(JobEntry* held, const DesiredJob& desired,
+Result<JobView> KubernetesEngine::MakeJob(JobEntry* entry, const DesiredJob& desired,
                                           const RoleJob& role, const Owner& owner, bool suspended) {
   TRY_ASSIGN(const json::object made,
-             held->client->Apply(
-                 "/apis/batch/v1/namespaces/" + held->place.name_space + "/jobs/" + role.name,
+             entry->client->Apply(
+                 "/apis/batch/v1/namespaces/" + entry->place.name_space + "/jobs/" + role.name,
                  JobObject(objects_, desired, role, owner, suspended)));
   TRY_ASSIGN(JobView view, DecodeJob(made));
-  held->follower->Made(view);
+  entry->informer->AddJob(view);
   return view;
 }
 
-Status KubernetesEngine::MakeJobs(JobEntry* held, const DesiredJob& desired,
+Status KubernetesEngine::MakeJobs(JobEntry* entry, const DesiredJob& desired,
                                   const JobChanges& changes) {
-  const std::string& name_space = held->place.name_space;
+  const std::string& name_space = entry->place.name_space;
   const std::string core = "/api/v1/namespaces/" + name_space;
-  const bool first = changes.make[0].role == "coordinator";
-  Owner owner = held->follower->owner();
+  const bool first = IsCoordinator(changes.make[0].role);
+  Owner owner = entry->informer->owner();
   if (first) {
-    TRY_ASSIGN(const JobView view, MakeJob(held, desired, changes.make[0], Owner(), true));
+    TRY_ASSIGN(const JobView view, MakeJob(entry, desired, changes.make[0], Owner(), true));
     owner = {view.name, view.uid};
   }
   // Of a job that exists already Secret and Service exist too, and are the same.
   if (const auto secret = SecretObject(desired, owner); secret) {
-    TRY(held->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status());
+    TRY(entry->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status());
   }
   // Ahead of the others: they find it once its node has told its address (ADR 98).
   if (first) {
-    TRY(held->client
+    TRY(entry->client
             ->MergePatch("/apis/batch/v1/namespaces/" + name_space + "/jobs/" + owner.name,
                          {{"spec", {{"suspend", false}}}})
             .status());
   }
   std::vector<std::function<Status()>> calls{[&] {
-    return held->client
+    return entry->client
         ->Apply(core + "/services/" + BaseName(desired.job_id), ServiceObject(desired, owner))
         .status();
   }};
   for (size_t i = first ? 1 : 0; i < changes.make.size(); ++i) {
     calls.emplace_back(
-        [&, i] { return MakeJob(held, desired, changes.make[i], owner, false).status(); });
+        [&, i] { return MakeJob(entry, desired, changes.make[i], owner, false).status(); });
   }
   return CallAll(calls);
 }
@@ -397,13 +404,13 @@ Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
     if (nothing_made_.erase(job_id) > 0) return Status::Ok();
   }
   bool there = false;
-  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, RecordedPlace(job_id), &there));
+  TRY_ASSIGN(const auto entry, FindOrAdopt(job_id, RecordedCluster(job_id), &there));
   Status removed;
   if (there) {
-    std::lock_guard sending(held->sending);
-    held->follower->Stopping();
-    held->follower->Start();
-    removed = RemoveAll(held.get(), job_id, grace);
+    std::lock_guard sending(entry->sending);
+    entry->informer->Stopping();
+    entry->informer->Start();
+    removed = RemoveAll(entry.get(), job_id, grace);
   }
   AwaitPublished();
   TRY(removed);
@@ -411,41 +418,41 @@ Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
     std::lock_guard lock(mu_);
     jobs_.erase(job_id);
   }
-  held->follower->End();
+  entry->informer->End();
   return Status::Ok();
 }
 
 void KubernetesEngine::Interrupt(const std::string& job_id) {
-  const auto held = Find(job_id);
-  if (held == nullptr) return;
-  held->client->Interrupt();
-  held->follower->Interrupt();
+  const auto entry = Find(job_id);
+  if (entry == nullptr) return;
+  entry->client->Interrupt();
+  entry->informer->Interrupt();
 }
 
-Status KubernetesEngine::RemoveAll(JobEntry* held, const std::string& job_id, milliseconds grace) {
-  const std::string& name_space = held->place.name_space;
+Status KubernetesEngine::RemoveAll(JobEntry* entry, const std::string& job_id, milliseconds grace) {
+  const std::string& name_space = entry->place.name_space;
   const std::string of_job =
       "?labelSelector=" + net::PercentEncode(std::string(kJobLabel) + "=" + job_id);
   const std::string core = "/api/v1/namespaces/" + name_space;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::max(grace, milliseconds(1)));
   // Nothing makes pods any more; then these end, in their time.
-  TRY(held->client->Delete("/apis/batch/v1/namespaces/" + name_space + "/jobs" + of_job,
-                           {{"propagationPolicy", "Background"}}));
+  TRY(entry->client->Delete("/apis/batch/v1/namespaces/" + name_space + "/jobs" + of_job,
+                            {{"propagationPolicy", "Background"}}));
   const auto remove = [&](const std::string& what, const json::object& options) {
-    return [=] { return held->client->Delete(core + what, options); };
+    return [=] { return entry->client->Delete(core + what, options); };
   };
   TRY(CallAll({remove("/pods" + of_job, {{"gracePeriodSeconds", seconds.count()}}),
                remove("/services/" + BaseName(job_id), {}),
                remove("/secrets/" + BaseName(job_id), {})}));
-  const Status gone = held->follower->AwaitNoPods(grace + kEndPatience);
+  const Status gone = entry->informer->AwaitNoPods(grace + kEndPatience);
   if (gone.code() != Code::kDeadlineExceeded) return gone;
-  // On nodes that are silent: nobody confirms their end, and who holds their volumes is not known.
+  // Pods on unreachable nodes: their end is never confirmed, and they may still hold volumes.
   LogWarning(
       "job {}: pods do not end though they were deleted: they are removed by force; a node "
       "that is cut off ends them when it is back",
       job_id);
-  TRY(held->client->Delete(core + "/pods" + of_job, {{"gracePeriodSeconds", 0}}));
-  const Status forced = held->follower->AwaitNoPods(kEndPatience);
+  TRY(entry->client->Delete(core + "/pods" + of_job, {{"gracePeriodSeconds", 0}}));
+  const Status forced = entry->informer->AwaitNoPods(kEndPatience);
   if (forced.code() != Code::kDeadlineExceeded) return forced;
   return DeadlineExceeded("pods of job " + job_id + " do not go; see `kubectl -n " + name_space +
                           " get pods -l " + kJobLabel + "=" + job_id + "`");
@@ -455,10 +462,10 @@ Result<std::vector<TaskStatus>> KubernetesEngine::Adopt(const std::string& job_i
                                                         const std::string& job_dir) {
   TRY(CheckName("job id", job_id));
   bool there = false;
-  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, ReadPlace(job_dir), &there));
+  TRY_ASSIGN(const auto entry, FindOrAdopt(job_id, ReadClusterRecord(job_dir), &there));
   if (there) {
-    held->follower->Start();
-    return held->follower->List();
+    entry->informer->Start();
+    return entry->informer->List();
   }
   std::lock_guard lock(mu_);
   jobs_.erase(job_id);
@@ -468,57 +475,59 @@ Result<std::vector<TaskStatus>> KubernetesEngine::Adopt(const std::string& job_i
 // ---- Reaching tasks ----
 
 Result<Endpoint> KubernetesEngine::Dial(const std::string& job_id) {
-  const auto held = Find(job_id);
-  if (held == nullptr) return NotFound("job " + job_id + " is not known to this engine");
-  const auto running = [held, job_id]() -> Result<std::string> {
-    const auto pod = held->follower->PodOf("coordinator", 0);
+  const auto entry = Find(job_id);
+  if (entry == nullptr) return NotFound("job " + job_id + " is not known to this engine");
+  const auto running = [entry, job_id]() -> Result<std::string> {
+    const auto pod = entry->informer->PodOf(kCoordinatorRole, 0);
     if (!pod || !pod->running)
       return Unavailable("the coordinator of job " + job_id + " does not run yet");
     const uint16_t port = CoordinatorAddress(job_id, "").port;
-    return "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name + ":" +
+    return "/api/v1/namespaces/" + entry->place.name_space + "/pods/" + pod->name + ":" +
            std::to_string(port) + "/proxy";
   };
   TRY(running().status());
-  std::lock_guard lock(held->relay_mu);
-  if (held->relay == nullptr) {
-    std::weak_ptr<JobEntry> weak = held;
-    TRY_ASSIGN(held->relay, PodRelay::Start(held->shared, [weak, job_id]() -> Result<std::string> {
+  std::lock_guard lock(entry->relay_mu);
+  if (entry->relay == nullptr) {
+    std::weak_ptr<JobEntry> weak = entry;
+    TRY_ASSIGN(entry->relay,
+               PodRelay::Start(entry->shared, [weak, job_id]() -> Result<std::string> {
                  const auto alive = weak.lock();
                  if (alive == nullptr) return NotFound("the job is over");
-                 const auto pod = alive->follower->PodOf("coordinator", 0);
+                 const auto pod = alive->informer->PodOf(kCoordinatorRole, 0);
                  if (!pod || !pod->running) return Unavailable("the coordinator does not run");
                  return "/api/v1/namespaces/" + alive->place.name_space + "/pods/" + pod->name +
                         ":" + std::to_string(CoordinatorAddress(job_id, "").port) + "/proxy";
                }));
   }
-  return held->relay->endpoint();
+  return entry->relay->endpoint();
 }
 
 Result<std::string> KubernetesEngine::TaskLog(const std::string& job_id, const std::string& role,
                                               int index, size_t limit) {
-  const auto held = Find(job_id);
-  if (held == nullptr) return std::string();
-  return held->follower->Log(role, index, limit);
+  const auto entry = Find(job_id);
+  if (entry == nullptr) return std::string();
+  return entry->informer->Log(role, index, limit);
 }
 
-Result<KubernetesEngine::Reached> KubernetesEngine::RunningPod(const std::string& job_id,
-                                                               const std::string& role, int index) {
+Result<KubernetesEngine::PodAddress> KubernetesEngine::RunningPod(const std::string& job_id,
+                                                                  const std::string& role,
+                                                                  int index) {
   TRY(CheckName("job id", job_id));
   bool there = false;
-  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, RecordedPlace(job_id), &there));
-  const auto pod = held->follower->PodOf(role, index);
+  TRY_ASSIGN(const auto entry, FindOrAdopt(job_id, RecordedCluster(job_id), &there));
+  const auto pod = entry->informer->PodOf(role, index);
   if (!there) {
     std::lock_guard lock(mu_);
     jobs_.erase(job_id);
   }
   if (!pod || !pod->running) {
     return NotFound(role + " " + std::to_string(index) + " of job " + job_id +
-                    " has no running pod in namespace " + held->place.name_space);
+                    " has no running pod in namespace " + entry->place.name_space);
   }
   const bool known = pod->program == kLauncherSource || pod->program == kLauncherMounted;
-  return Reached{held->shared,
-                 "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name,
-                 known ? pod->program : kLauncherPath};
+  return PodAddress{entry->shared,
+                    "/api/v1/namespaces/" + entry->place.name_space + "/pods/" + pod->name,
+                    known ? pod->program : kLauncherPath};
 }
 
 Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job_id,
@@ -526,15 +535,16 @@ Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job
                                                           const ExecSpec& spec) {
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("got no command to run in the task");
-  TRY_ASSIGN(const Reached pod, RunningPod(job_id, role, index));
+  TRY_ASSIGN(const PodAddress pod, RunningPod(job_id, role, index));
   const std::vector<std::string> argv = EnterCommandArgv(pod.launcher, job_id, role, index, spec);
   return ExecInPod(pod.client, pod.path, argv, spec);
 }
 
 Result<UniqueFd> KubernetesEngine::DialTask(const std::string& job_id, const std::string& role,
                                             int index, uint16_t port) {
-  TRY_ASSIGN(const Reached pod, RunningPod(job_id, role, index));
-  if (port == 0) return Unavailable("nobody listens at port 0");  // the server calls it nonsense
+  TRY_ASSIGN(const PodAddress pod, RunningPod(job_id, role, index));
+  if (port == 0)
+    return Unavailable("no process listens on port 0");  // the server rejects it as malformed
   return DialPod(pod.client, pod.path, port);
 }
 

@@ -1,7 +1,8 @@
 // The engine of a Kubernetes cluster (1.29 and later): a task is a pod of an Indexed Job.
 //
-// objects.h says what is sent, plan_jobs.h when, job_view.h what becomes of it; relay.h and
-// kube_exec.h reach into pods. docs/design/engine-kubernetes.md has the flow.
+// objects.h renders the objects, plan_jobs.h decides which to create, change and delete,
+// job_state.h interprets pods; pod_relay.h and kube_exec.h connect to pods.
+// docs/design/engine-kubernetes.md shows the flow.
 #pragma once
 
 #include <memory>
@@ -15,20 +16,21 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct KubernetesEngineOptions {
-  // Absolute path of shoal; its tasks run the launcher from an image instead. Empty: tasks are as
-  // they are, nothing is put into their pods.
+  // Absolute path of shoal; in pods it is replaced by the launcher of an image. Empty: tasks run
+  // unchanged and no launcher is added to their pods.
   std::string program;
-  // That holds /shoal-task, for jobs that name none; empty: $SHOAL_KUBE_LAUNCHER_IMAGE.
+  // Image that contains /shoal-task, for jobs that name none; empty: $SHOAL_KUBE_LAUNCHER_IMAGE.
   std::string launcher_image;
   kubernetes::KubeConfigSources place = kubernetes::DefaultKubeConfigSources();
   const Clock* clock = RealClock::Get();
   RestartRules restart;
   std::chrono::seconds remove_grace{10};
-  FindJobDir job_dir;  // of jobs that this engine has not been told of by Adopt
+  FindJobDir job_dir;  // finds jobs of other controller processes
 };
 
-// Starts a thread. Asks no cluster for anything yet.
+// Starts a thread. Contacts a cluster only when a method needs it.
 Result<std::unique_ptr<Engine>> MakeKubernetesEngine(KubernetesEngineOptions options);
 
 }  // namespace shoal::engine

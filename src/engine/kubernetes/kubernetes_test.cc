@@ -561,11 +561,11 @@ class JobStateTest : public testing::Test {
     const DesiredJob job = SomeJob(1);
     const JobChanges changes = Plan(job);
     state_.SetJobs({Made(changes.make[0]), Made(changes.make[1])});
-    state_.Want(job, changes, &events_);
+    state_.SetDesired(job, changes, &events_);
     events_.clear();
   }
-  void See(json::object pod) {
-    state_.See(
+  void UpdatePod(json::object pod) {
+    state_.UpdatePod(
         View(std::move(pod)), now_, [] { return std::string("last words\n"); }, &events_);
   }
   std::vector<TaskPhase> Phases() {
@@ -581,35 +581,35 @@ class JobStateTest : public testing::Test {
 // It ends with 0, so that the cluster does not make it again where it was, and is lost all the
 // same.
 TEST_F(JobStateTest, WhoLeavesItsHostSaysSoInItsLastWords) {
-  See(Pod(0, 0, "a", Running()));
-  EXPECT_FALSE(state_.Known().at({"worker", 0}).left);
-  See(Pod(0, 0, "a", Ended(0, "Completed", "78")));
+  UpdatePod(Pod(0, 0, "a", Running()));
+  EXPECT_FALSE(state_.KnownTasks().at({"worker", 0}).left);
+  UpdatePod(Pod(0, 0, "a", Ended(0, "Completed", "78")));
   EXPECT_EQ(events_.back().phase, TaskPhase::kLost);
   EXPECT_EQ(events_.back().end.exit_code, job::kExitHostExcluded);
-  EXPECT_TRUE(state_.Known().at({"worker", 0}).left);
-  EXPECT_FALSE(state_.Known().at({"worker", 0}).over);
+  EXPECT_TRUE(state_.KnownTasks().at({"worker", 0}).left);
+  EXPECT_FALSE(state_.KnownTasks().at({"worker", 0}).over);
   DesiredJob job = SomeJob(1);
   job.tasks[1].excluded_hosts = {"node1"};
-  const JobChanges changes = Plan(job, {Made(Plan(SomeJob(1)).make[1])}, state_.Known());
+  const JobChanges changes = Plan(job, {Made(Plan(SomeJob(1)).make[1])}, state_.KnownTasks());
   ASSERT_THAT(changes.make, SizeIs(2));  // the coordinator's is not among what is there
-  state_.Want(job, changes, &events_);
+  state_.SetDesired(job, changes, &events_);
   EXPECT_EQ(events_.back().phase, TaskPhase::kStarting);
   EXPECT_EQ(events_.back().incarnation, 1);
-  EXPECT_FALSE(state_.Known().at({"worker", 0}).left);
+  EXPECT_FALSE(state_.KnownTasks().at({"worker", 0}).left);
 }
 
 TEST_F(JobStateTest, FromStartToEnd) {
-  See(Pod(0, 0, "a", {{"phase", "Pending"}}));
-  See(Pod(0, 0, "a", Running()));
-  See(Pod(0, 0, "a", Running()));
-  See(Pod(0, 0, "a", Ended(0)));
+  UpdatePod(Pod(0, 0, "a", {{"phase", "Pending"}}));
+  UpdatePod(Pod(0, 0, "a", Running()));
+  UpdatePod(Pod(0, 0, "a", Running()));
+  UpdatePod(Pod(0, 0, "a", Ended(0)));
   EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kRunning, TaskPhase::kEnded));
   EXPECT_EQ(events_.back().end.exit_code, 0);
 }
 
 TEST_F(JobStateTest, AnEndThatCameAtOnceIsToldInOrder) {
-  See(Pod(0, 0, "a", Ended(137)));
-  See(Pod(0, 1, "b", Running()));
+  UpdatePod(Pod(0, 0, "a", Ended(137)));
+  UpdatePod(Pod(0, 1, "b", Running()));
   EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kRunning, TaskPhase::kLost, TaskPhase::kStarting,
                                     TaskPhase::kRunning));
   EXPECT_EQ(events_[1].end.signal, 9);
@@ -617,7 +617,7 @@ TEST_F(JobStateTest, AnEndThatCameAtOnceIsToldInOrder) {
 }
 
 TEST_F(JobStateTest, ASilentNodesTaskIsLostWhenAnotherStandsInItsPlace) {
-  See(Pod(0, 0, "a", Running()));
+  UpdatePod(Pod(0, 0, "a", Running()));
   json::object lost = Running();
   lost["conditions"] = json::array{{{"type", "DisruptionTarget"},
                                     {"status", "True"},
@@ -625,13 +625,13 @@ TEST_F(JobStateTest, ASilentNodesTaskIsLostWhenAnotherStandsInItsPlace) {
                                     {"message", "Taint manager: deleting due to NoExecute taint"}}};
   json::object pod = Pod(0, 0, "a", lost);
   pod["metadata"].get_object()["deletionTimestamp"] = "2026-11-22T14:00:00Z";
-  See(pod);
-  See(Pod(0, 1, "b", {{"phase", "Pending"}}));
+  UpdatePod(pod);
+  UpdatePod(Pod(0, 1, "b", {{"phase", "Pending"}}));
   EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kRunning, TaskPhase::kLost, TaskPhase::kStarting));
   EXPECT_THAT(events_[1].end.reason, HasSubstr("went with its node node1"));
   // The node is back, and its kubelet tells the old pod's end.
   pod["status"] = Ended(137);
-  See(pod);
+  UpdatePod(pod);
   EXPECT_THAT(events_, SizeIs(3));
 }
 
@@ -640,7 +640,7 @@ TEST_F(JobStateTest, TheRegistrysAnswerIsToldOnce) {
   const auto see = [&](const char* reason, const char* message) {
     const json::object waiting{{"waiting", {{"reason", reason}, {"message", message}}}};
     const json::object task{{"name", "task"}, {"image", "none:1"}, {"state", waiting}};
-    See(Pod(0, 0, "a", {{"phase", "Pending"}, {"containerStatuses", json::array{task}}}));
+    UpdatePod(Pod(0, 0, "a", {{"phase", "Pending"}, {"containerStatuses", json::array{task}}}));
   };
   for (int turn = 0; turn < 2; ++turn) {
     see("ErrImagePull", "none:1: not found");
@@ -658,11 +658,11 @@ TEST_F(JobStateTest, ReasonsBecomeSentences) {
            {{"name", "task"},
             {"image", "none:1"},
             {"state", {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "Back-off"}}}}}}}}};
-  See(Pod(0, 0, "a", waiting));
-  See(Pod(0, 0, "a", waiting));
+  UpdatePod(Pod(0, 0, "a", waiting));
+  UpdatePod(Pod(0, 0, "a", waiting));
   ASSERT_THAT(Phases(), ElementsAre(TaskPhase::kStarting));
   EXPECT_THAT(events_[0].end.reason, HasSubstr("the image none:1 cannot be had (ImagePullBackOff"));
-  See(Pod(
+  UpdatePod(Pod(
       0, 0, "a",
       {{"phase", "Pending"},
        {"conditions",
@@ -671,27 +671,28 @@ TEST_F(JobStateTest, ReasonsBecomeSentences) {
                      {"reason", "Unschedulable"},
                      {"message", "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}}}}}));
   EXPECT_THAT(events_.back().end.reason, HasSubstr("Insufficient nvidia.com/gpu"));
-  See(Pod(0, 0, "a", Ended(137, "OOMKilled")));
+  UpdatePod(Pod(0, 0, "a", Ended(137, "OOMKilled")));
   EXPECT_TRUE(events_.back().end.out_of_memory);
   EXPECT_THAT(events_.back().end.reason, HasSubstr("more memory"));
 }
 
 TEST_F(JobStateTest, NoSuchProgramIsRefusedAtOnce) {
-  See(Pod(0, 0, "a",
+  UpdatePod(
+      Pod(0, 0, "a",
           Ended(128, "StartError", "exec: \"/no/such/program\": stat: no such file or directory")));
   ASSERT_THAT(Phases(), ElementsAre(TaskPhase::kRefused));
   EXPECT_THAT(events_[0].end.reason, HasSubstr("no such program"));
 }
 
 TEST_F(JobStateTest, FiveDeathsAreGivenUpWithTheLastWords) {
-  for (int i = 0; i < 5; ++i) See(Pod(0, i, "u" + std::to_string(i), Ended(3)));
+  for (int i = 0; i < 5; ++i) UpdatePod(Pod(0, i, "u" + std::to_string(i), Ended(3)));
   EXPECT_EQ(events_.back().phase, TaskPhase::kRefused);
   EXPECT_EQ(events_.back().incarnation, 4);
   EXPECT_THAT(events_.back().end.reason, HasSubstr("said: last words"));
 }
 
 TEST_F(JobStateTest, QuotaIsToldOfWhatHasNoPod) {
-  state_.SeeFailedCreates({{"shoal-text-0a1b2c-worker", "exceeded quota"}}, &events_);
+  state_.SetCreateErrors({{"shoal-text-0a1b2c-worker", "exceeded quota"}}, &events_);
   ASSERT_THAT(Phases(), ElementsAre(TaskPhase::kStarting));
   EXPECT_EQ(events_[0].end.reason, "exceeded quota");
 }

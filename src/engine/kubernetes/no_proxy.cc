@@ -11,7 +11,7 @@
 namespace shoal::engine::kubernetes {
 namespace {
 
-// As IPv6; an IPv4 address as ::ffff:A.B.C.D.
+// Parses an address as IPv6; IPv4 as ::ffff:A.B.C.D.
 using Address = std::array<uint8_t, 16>;
 constexpr int kV4Prefix = 96;  // bits
 
@@ -57,7 +57,7 @@ bool ToNumber(std::string_view text, int most, int* number) {
          *number <= most;
 }
 
-// "10.0.0.0/8" has the address in it. Nothing if the entry is no network.
+// Whether "10.0.0.0/8" contains the address. Nothing if the entry is no network.
 std::optional<bool> NetworkHolds(const std::string& entry, const std::optional<Parsed>& address) {
   const size_t slash = entry.find('/');
   if (slash == std::string::npos) return std::nullopt;
@@ -70,12 +70,12 @@ std::optional<bool> NetworkHolds(const std::string& entry, const std::optional<P
   return SharePrefix(network->bytes, address->bytes, bits + (network->v4 ? kV4Prefix : 0));
 }
 
-// Takes ":PORT" off an entry. False if it has one that is not ours.
+// Removes ":PORT" from an entry. False if it has a different port.
 bool TakePort(uint16_t port, std::string* entry) {
   const bool bracketed = entry->starts_with('[');
   const size_t close = entry->find(']');
   const size_t colon = entry->rfind(':');
-  // Of an address of version 6 only what stands behind its brackets is a port.
+  // The port of an IPv6 address is only what follows its brackets.
   const bool has =
       colon != std::string::npos && (bracketed ? colon == close + 1 : entry->find(':') == colon);
   int own = port;

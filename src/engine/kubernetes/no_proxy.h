@@ -1,4 +1,4 @@
-// NO_PROXY as kubectl reads it, by the rules of Go's httpproxy package. Used by kube_config.cc.
+// NO_PROXY with the rules of Go's httpproxy package, as kubectl has it. Used by kube_config.cc.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace shoal::engine::kubernetes {
 // addresses always; else if an entry of the comma-separated list names it: "*"; "10.0.0.0/8" or
 // "fd00::/8" for addresses; an address; "example.com" for that name and those below it;
 // ".example.com" or "*.example.com" for those below it alone. Each but the first two may end with
-// ":PORT". Entries that are none of these are passed over. `host` without brackets.
+// ":PORT". Other entries are ignored. `host` without brackets.
 bool IsExcludedFromProxy(const std::string& host, uint16_t port, std::string_view no_proxy);
 
 }  // namespace shoal::engine::kubernetes

@@ -25,12 +25,13 @@ constexpr const char* kIndexVariable = "SHOAL_INDEX";
 constexpr const char* kAddressVariable = "SHOAL_POD_IP";
 constexpr const char* kControllerLossVariable = "SHOAL_CONTROLLER_LOSS";
 constexpr const char* kLifeVariable = "SHOAL_COORDINATOR_LIFE";
-// Its controller comes through the API server, which may be away for as long.
+// The controller connects through the API server, which may be unreachable this long.
 constexpr int kCutOffSeconds = 120;
-constexpr int kMostFailures = 20;  // of an index; the engine and the coordinator count before
+constexpr int kMostFailures =
+    20;  // of an index; the limits of engine and coordinator are reached earlier
 constexpr size_t kLongestLabel = 63;
 
-// A DNS label of at most `length`; what was changed gets a digest, so that no two texts meet.
+// A DNS label of at most `length`; a changed text gets a digest, so that labels stay unique.
 std::string Label(const std::string& text, size_t length) {
   std::string label;
   for (const char c : text) {
@@ -49,7 +50,7 @@ void ReplaceAll(const std::string& from, const std::string& to, std::string* tex
     text->replace(at, from.size(), to);
 }
 
-// A word as the cluster reads it: its own "$(NAME)" is what stands for our marks.
+// An argument as the cluster expands it: placeholders become "$(NAME)".
 std::string Word(std::string text, const DesiredJob& job, const std::string& name_space) {
   ReplaceAll("$", "$$", &text);
   const Endpoint coordinator = CoordinatorAddress(job.job_id, name_space);
@@ -72,13 +73,13 @@ bool IsLauncher(const ObjectOptions& options, const DesiredTask& task) {
   return !options.program.empty() && task.argv[0] == options.program;
 }
 
-// Runs in the launcher's own image: nothing has to be copied into the pod before it starts, which
-// is a container less to wait for.
+// Whether the task runs in the launcher's own image. Then no init container has to copy the
+// launcher into the pod.
 bool IsInOwnImage(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
-  return IsLauncher(options, task) && (job.image.empty() || task.role == "coordinator");
+  return IsLauncher(options, task) && (job.image.empty() || task.kind() == TaskKind::kCoordinator);
 }
 
-// Whether the launcher is brought into the pod, by an image volume or a copy.
+// Whether the launcher must be added to the pod, by an image volume or a copy.
 bool IsBrought(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
   return !options.program.empty() && !IsInOwnImage(options, job, task);
 }
@@ -108,7 +109,7 @@ json::array Environment(const DesiredJob& job, const DesiredTask& task,
     env.push_back({{"name", kIndexVariable}, {"value", std::to_string(task.index)}});
   }
   std::map<std::string, std::string> variables;
-  if (task.role == "coordinator") {
+  if (task.kind() == TaskKind::kCoordinator) {
     variables[kControllerLossVariable] = std::to_string(kCutOffSeconds);
     variables[kLifeVariable] = std::string("$(") + kIncarnationVariable + ")";
   }
@@ -145,14 +146,14 @@ std::string Cores(double cpus) {
   return std::to_string(std::llround(std::ceil(cpus * 1000))) + "m";
 }
 
-// Whether a pod of such containers alone has the cluster's best quality of service: CPUs of its own
-// where nodes give them, and the last place among those that are evicted.
+// Whether a pod of such containers alone has the QoS class Guaranteed: exclusive CPUs where nodes
+// support them, and evicted last.
 bool IsGuaranteed(const job::Resources& wants) {
   return wants.cpu > 0 && wants.memory_bytes > 0 && wants.cpu_reserved() == wants.cpu &&
          wants.memory_reserved() == wants.memory_bytes;
 }
 
-// As limits, which are the requests too.
+// Requests equal to the limits.
 json::object CpuAndMemory(const job::Resources& wants) {
   const json::object both{{"cpu", Cores(wants.cpu)},
                           {"memory", std::to_string(wants.memory_bytes)}};
@@ -166,7 +167,7 @@ json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
   for (const std::string& text : job.kubernetes.resources) {
     const FurtherResource further = SplitResource(text);
     const bool mine = further.role.empty() || further.role == task.role;
-    if (task.role != "coordinator" && mine) limits[further.name] = further.quantity;
+    if (task.kind() != TaskKind::kCoordinator && mine) limits[further.name] = further.quantity;
   }
   json::object requests = limits;
   if (wants.cpu > 0) limits["cpu"] = Cores(wants.cpu);
@@ -183,16 +184,16 @@ std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
   return job.kubernetes.launcher.empty() ? options.launcher_image : job.kubernetes.launcher;
 }
 
-// Volumes of the pod, and where its containers have them.
+// Volumes of the pod and their mounts.
 struct Mounted {
   json::array volumes;
   json::array mounts;
 };
 
-// What is mounted at several places is one volume of the pod: a kubelet waits for ever for the
-// second volume of one claim.
+// A source that is mounted at several places is a single volume: a kubelet waits forever for the
+// second volume of a claim.
 void AddVolumes(const std::vector<PodVolume>& volumes, Mounted* all) {
-  std::map<std::string, std::string> names;  // of sources; each empty directory is one of its own
+  std::map<std::string, std::string> names;  // by source; each empty directory is a separate volume
   int number = 0;
   for (const PodVolume& volume : volumes) {
     const std::string source = ToText(volume.source);
@@ -235,7 +236,7 @@ Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const job::
         kBootstrapPath, true);
   }
   add("job", {{"emptyDir", json::object()}}, kDirPath, false);
-  std::vector<PodVolume> volumes;  // CheckObjects has seen them
+  std::vector<PodVolume> volumes;  // checked by CheckObjects
   for (const std::string& text : ask.volumes) {
     if (auto volume = ParsePodVolume(text); volume.ok()) volumes.push_back(std::move(*volume));
   }
@@ -308,14 +309,15 @@ std::string SingleJobName(const std::string& job_id, const std::string& role, in
 }
 
 Endpoint CoordinatorAddress(const std::string& job_id, const std::string& name_space) {
-  // One of its own for each job: on hosts' networks two coordinators may meet.
+  // A different port per job: with host networks two coordinators may share a node.
   constexpr uint64_t kFirst = 20'000;
   constexpr uint64_t kCount = 10'000;
   uint64_t number = 0;
   const std::string digest = Sha256Hex(job_id).substr(0, 12);
   std::from_chars(digest.data(), digest.data() + digest.size(), number, 16);
-  return {RoleJobName(job_id, "coordinator") + "-0." + BaseName(job_id) + "." + name_space + ".svc",
-          static_cast<uint16_t>(kFirst + number % kCount)};
+  return {
+      RoleJobName(job_id, kCoordinatorRole) + "-0." + BaseName(job_id) + "." + name_space + ".svc",
+      static_cast<uint16_t>(kFirst + number % kCount)};
 }
 
 Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
@@ -327,8 +329,8 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
                            " names no image, and its programs are not in the launcher's; add "
                            "`image: NAME` to the job file, or run it with --engine local");
   }
-  // There is no default: a name in a registry that is not the user's would be somebody else's
-  // program.
+  // There is no default: an image in a registry that the user does not control would run foreign
+  // code.
   if (LauncherImage(options, job).empty())
     return InvalidArgument(
         "job " + job.job_id +
@@ -344,7 +346,7 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
                              "\", expected NAME=QUANTITY, or ROLE:NAME=QUANTITY");
     }
   }
-  std::set<std::string> roles = {"", "coordinator"};
+  std::set<std::string> roles = {"", kCoordinatorRole};
   for (const auto& [role, _] : job.pod_settings) roles.insert(role);
   for (const std::string& role : roles) {
     const job::PodSettings ask = AskOf(job, role);
@@ -446,7 +448,7 @@ json::object JobObject(const ObjectOptions& options, const DesiredJob& job, cons
                     {"podReplacementPolicy", "TerminatingOrFailed"},
                     {"suspend", suspended},
                     {"template", role.pod}};
-  // Of the others the owner's end is the end.
+  // The other Jobs are removed with their owner.
   if (owner.uid.empty()) spec["ttlSecondsAfterFinished"] = options.keep.count();
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},

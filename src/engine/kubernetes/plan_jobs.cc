@@ -6,8 +6,7 @@
 namespace shoal::engine::kubernetes {
 namespace {
 
-constexpr const char* kCoordinator = "coordinator";
-
+// One computation of JobChanges. Matches the desired tasks of each role with the existing Jobs.
 class Planner {
  public:
   Planner(const ObjectOptions& options, const DesiredJob& job, const std::string& name_space,
@@ -22,7 +21,7 @@ class Planner {
       wanted[task.role].push_back(&task);
     }
     std::stable_partition(order.begin(), order.end(),
-                          [](const std::string& role) { return role == kCoordinator; });
+                          [](const std::string& role) { return IsCoordinator(role); });
     for (const JobView& job : there_) {
       order_ = std::max(order_, job.order + 1);
       if (wanted[job.role].empty()) changes_.remove.push_back(job.name);
@@ -86,7 +85,7 @@ class Planner {
     }
   }
 
-  // Which of the role's tasks its Job goes on with.
+  // The role's tasks that its existing Job keeps.
   std::set<int> Continue(const JobView& whole, const std::vector<const DesiredTask*>& tasks,
                          const std::optional<RoleJob>& together) {
     std::set<int> covered;
@@ -101,7 +100,7 @@ class Planner {
       if (resize.count != whole.completions) changes_.resize.push_back(std::move(resize));
       return named;
     }
-    int least = 0;  // what of its end is wanted no more goes
+    int least = 0;  // indexes at its end that are not desired are removed
     for (const int index : named) {
       if (index < whole.completions) least = index + 1;
     }

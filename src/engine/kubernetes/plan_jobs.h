@@ -1,5 +1,5 @@
-// Which Jobs of the cluster are to be made, changed and deleted so that exactly the wanted tasks
-// exist. Pure; used by kubernetes_engine.cc and describe.cc.
+// Decides which Kubernetes Jobs to create, resize and delete so that exactly the desired tasks
+// exist. Pure; used by kubernetes_engine.cc and describe_objects.cc.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@
 
 namespace shoal::engine::kubernetes {
 
-// What is known of a task that exists or did.
+// A task that exists or existed.
 struct KnownTask {
-  int next = 0;       // the number of its next incarnation
-  bool over = false;  // ended, or given up: what it was may be replaced
-  bool left = false;  // … because of its host: it ended with job::kExitHostExcluded
+  int next = 0;       // number of its next incarnation
+  bool over = false;  // ended or given up: it may be replaced
+  bool left = false;  // ended with job::kExitHostExcluded
 };
 
 // A role that grows or shrinks.
@@ -26,15 +26,17 @@ struct Resize {
   std::map<int, int> bases;
 };
 
+// The difference between the desired tasks and the existing Jobs.
 struct JobChanges {
   std::vector<RoleJob> make;  // the coordinator's first
   std::vector<Resize> resize;
   std::vector<std::string> remove;   // names of Jobs
-  std::vector<TaskKey> kept_longer;  // not wanted, but of a Job that cannot do without them
+  std::vector<TaskKey> kept_longer;  // not desired, but their Job cannot be shrunk without them
 };
 
-// `there`: the job's Jobs now. What runs is left alone: a Job's template never changes, a role
-// grows and shrinks at its end, and what fits into none gets a Job of its own. O(tasks).
+// `there`: the job's existing Jobs. Running tasks are not touched: a Job's template never changes,
+// a role grows and shrinks at its highest indexes, and a task that fits into no Job gets one of its
+// own. O(tasks).
 JobChanges PlanJobs(const ObjectOptions& options, const DesiredJob& job,
                     const std::string& name_space, const std::vector<JobView>& there,
                     const std::map<TaskKey, KnownTask>& known);

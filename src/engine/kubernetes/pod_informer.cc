@@ -11,18 +11,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStep{1'000};  // of looking at what the watch does not tell
+constexpr milliseconds kStep{1'000};  // interval of polls for state that the watch does not report
 constexpr milliseconds kLivenessCheckInterval{5'000};
-constexpr int kWatchSeconds = 300;  // the server ends a watch then; the next goes on
+constexpr int kWatchSeconds = 300;  // the server ends a watch then; the next one continues
 constexpr size_t kMaxLine = 8 << 20;
 constexpr size_t kLogTail = 4096;
 constexpr int kGone = 410;
 
 }  // namespace
 
-PodInformer::PodInformer(Options options, Tell tell)
+PodInformer::PodInformer(Options options, EventCallback on_events)
     : options_(std::move(options)),
-      tell_(std::move(tell)),
+      on_events_(std::move(on_events)),
       state_(options_.job_id, options_.restart) {}
 
 std::string PodInformer::PodsPath() const {
@@ -63,7 +63,7 @@ void PodInformer::End() {
   if (thread_.joinable()) thread_.join();
 }
 
-void PodInformer::Want(const DesiredJob& desired, const JobChanges& changes) {
+void PodInformer::SetDesired(const DesiredJob& desired, const JobChanges& changes) {
   std::vector<TaskEvent> events;
   std::lock_guard lock(mu_);
   std::vector<JobView> jobs = state_.jobs();
@@ -92,11 +92,11 @@ void PodInformer::Want(const DesiredJob& desired, const JobChanges& changes) {
     jobs.push_back(std::move(job));
   }
   state_.SetJobs(std::move(jobs));
-  state_.Want(desired, changes, &events);
-  tell_(std::move(events));
+  state_.SetDesired(desired, changes, &events);
+  on_events_(std::move(events));
 }
 
-void PodInformer::Made(const JobView& made) {
+void PodInformer::AddJob(const JobView& made) {
   std::lock_guard lock(mu_);
   std::vector<JobView> jobs = state_.jobs();
   for (JobView& job : jobs) {
@@ -120,15 +120,15 @@ std::vector<JobView> PodInformer::jobs() const {
   return state_.jobs();
 }
 
-std::map<TaskKey, KnownTask> PodInformer::Known() const {
+std::map<TaskKey, KnownTask> PodInformer::KnownTasks() const {
   std::lock_guard lock(mu_);
-  return state_.Known();
+  return state_.KnownTasks();
 }
 
 Owner PodInformer::owner() const {
   std::lock_guard lock(mu_);
   for (const JobView& job : state_.jobs()) {
-    if (job.role == "coordinator" && !job.uid.empty()) return {job.name, job.uid};
+    if (IsCoordinator(job.role) && !job.uid.empty()) return {job.name, job.uid};
   }
   return {};
 }
@@ -147,13 +147,13 @@ std::optional<PodView> PodInformer::PodOf(const std::string& role, int index) co
 Result<std::string> PodInformer::Log(const std::string& role, int index, size_t limit) const {
   const auto pod = PodOf(role, index);
   if (!pod) return std::string();
-  // A line has a byte at least.
+  // A line has at least one byte.
   auto text = options_.client->Text("/api/v1/namespaces/" + options_.name_space + "/pods/" +
                                         pod->name + "/log?container=" + kTaskContainer +
                                         "&tailLines=" + std::to_string(limit),
                                     limit);
   const Code code = text.status().code();
-  // It is gone, or its container has not begun.
+  // The pod is gone, or its container has not started.
   if (code == Code::kNotFound || code == Code::kInvalidArgument) return std::string();
   return text;
 }
@@ -184,8 +184,8 @@ bool PodInformer::Sleep(milliseconds time) {
 }
 
 void PodInformer::Follow() {
-  std::string version;  // empty: the list is due
-  int failures = 0;     // in a row; also a watch that ends too soon
+  std::string version;  // empty: list first
+  int failures = 0;     // in a row, including watches that end too soon
   bool told = false;
   for (;;) {
     Status ended = version.empty() ? ListAll(&version) : Status::Ok();
@@ -202,9 +202,9 @@ void PodInformer::Follow() {
       if (ending_) return;
     }
     if (ended.ok() && lasted) continue;
-    if (ended.code() == Code::kOutOfRange) version.clear();  // forgotten: from the list again
+    if (ended.code() == Code::kOutOfRange) version.clear();  // version expired: list again
     if (++failures >= 3 && !ended.ok() && !std::exchange(told, true))
-      LogWarning("job {}: its pods are not seen: {}; asking again", options_.job_id,
+      LogWarning("job {}: its pods cannot be watched: {}; retrying", options_.job_id,
                  ended.message());
     if (!Sleep(BackOff(failures, RandomSeed()))) return;
   }
@@ -216,12 +216,12 @@ Status PodInformer::ListAll(std::string* version) {
   std::vector<TaskEvent> events;
   {
     std::lock_guard lock(mu_);
-    state_.SeeAll(
+    state_.ReplacePods(
         pods.items, options_.clock->Now(), [] { return std::string(); }, &events);
     present_.clear();
     for (const PodView& pod : pods.items) present_.insert(pod.uid);
     listed_ = true;
-    tell_(std::move(events));
+    on_events_(std::move(events));
   }
   changed_.notify_all();
   *version = pods.version;
@@ -245,18 +245,18 @@ Status PodInformer::WatchOn(std::string* version) {
 Status PodInformer::Read(net::HttpStream* stream, std::string* version) {
   docker::LineCutter cutter(kMaxLine);
   for (;;) {
-    Look();
+    PollJobs();
     auto bytes = stream->Next(kStep);
     if (bytes.status().code() == Code::kDeadlineExceeded) continue;
     if (!bytes.ok()) return bytes.status();
-    if (bytes->empty()) return Status::Ok();  // its time is over
+    if (bytes->empty()) return Status::Ok();  // end of the watch's time
     std::vector<std::string> lines;
     TRY(cutter.Feed(*bytes, &lines));
-    for (const std::string& line : lines) TRY(Take(line, version));
+    for (const std::string& line : lines) TRY(ApplyLine(line, version));
   }
 }
 
-Status PodInformer::Take(const std::string& line, std::string* version) {
+Status PodInformer::ApplyLine(const std::string& line, std::string* version) {
   TRY_ASSIGN(const WatchEvent event, DecodeWatchLine(line));
   if (event.kind == WatchEvent::Kind::kError) {
     const std::string text = "the watch ended: " + event.error;
@@ -269,15 +269,15 @@ Status PodInformer::Take(const std::string& line, std::string* version) {
   std::vector<TaskEvent> events;
   {
     std::lock_guard lock(mu_);
-    state_.See(
+    state_.UpdatePod(
         pod, options_.clock->Now(), [&] { return words; }, &events);
     if (event.kind == WatchEvent::Kind::kDeleted) {
       present_.erase(pod.uid);
-      state_.SeeGone(pod, options_.clock->Now(), &events);
+      state_.RemovePod(pod, options_.clock->Now(), &events);
     } else {
       present_.insert(pod.uid);
     }
-    tell_(std::move(events));
+    on_events_(std::move(events));
   }
   changed_.notify_all();
   return Status::Ok();
@@ -297,7 +297,7 @@ std::string PodInformer::ReadLogTail(const PodView& pod) const {
       .value_or("");
 }
 
-void PodInformer::Look() {
+void PodInformer::PollJobs() {
   const TimePoint now = options_.clock->Now();
   if (now - looked_ < kLivenessCheckInterval) return;
   bool without = false;
@@ -310,28 +310,28 @@ void PodInformer::Look() {
   }
   const bool first = looked_ == TimePoint{};
   looked_ = now;
-  if (first) return;  // pods take a moment
+  if (first) return;  // pods appear with a delay
   std::vector<TaskEvent> events;
   if (without) {
     const auto list = options_.client->Get(
         "/api/v1/namespaces/" + options_.name_space +
         "/events?fieldSelector=" + net::PercentEncode("reason=FailedCreate") + "&limit=500");
     std::lock_guard lock(mu_);
-    if (list.ok()) state_.SeeFailedCreates(DecodeFailedCreates(*list), &events);
-    tell_(std::exchange(events, {}));
+    if (list.ok()) state_.SetCreateErrors(DecodeFailedCreates(*list), &events);
+    on_events_(std::exchange(events, {}));
   }
   if (none && AreRemoved()) {
     std::lock_guard lock(mu_);
     if (state_.stopping()) return;
-    state_.SeeRemoved("its objects were removed from the cluster, with their namespace " +
-                          options_.name_space + " or by somebody; submit the job again",
-                      &events);
-    tell_(std::move(events));
+    state_.MarkRemoved("its objects were removed from the cluster, with their namespace " +
+                           options_.name_space + " or by a user; submit the job again",
+                       &events);
+    on_events_(std::move(events));
   }
 }
 
-// A namespace that is being deleted lets nothing be made, events neither; its Jobs are there until
-// the last pod has gone.
+// In a namespace that is being deleted no object can be created, also no event; its Jobs exist
+// until the last pod is gone.
 bool PodInformer::AreRemoved() const {
   const auto space = options_.client->Get("/api/v1/namespaces/" + options_.name_space);
   if (space.ok() && IsBeingDeleted(*space)) return true;

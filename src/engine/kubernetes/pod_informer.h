@@ -1,5 +1,6 @@
-// A thread that follows one job's pods: list, then watch from there on, again from the list when
-// the cluster has forgotten where that was; and what the engine's calls need to know of them.
+// Follows one job's pods on its own thread by list and watch, as informers of Kubernetes clients
+// do: lists the pods, watches from that version on, and lists again when the version has expired.
+// Keeps the state that the engine's methods need.
 #pragma once
 
 #include <condition_variable>
@@ -23,35 +24,35 @@ class PodInformer {
   struct Options {
     std::string job_id;
     std::string name_space;
-    const KubeClient* client = nullptr;  // outlives the follower
+    const KubeClient* client = nullptr;  // outlives the informer
     const Clock* clock = nullptr;
     RestartRules restart;
   };
-  using Tell = std::function<void(std::vector<TaskEvent>)>;
+  using EventCallback = std::function<void(std::vector<TaskEvent>)>;
 
-  PodInformer(Options options, Tell tell);
+  PodInformer(Options options, EventCallback on_events);
   ~PodInformer() { End(); }
 
-  // Looks for what exists of the job; false if there is nothing.
+  // Lists the job's objects and restores its state; false if there are none.
   Result<bool> Adopt();
-  // Begins to follow; again is nothing.
+  // Starts the thread; has no effect if it runs.
   void Start();
-  // Joins the thread. Not from within `tell`.
+  // Joins the thread. Must not be called from `on_events`.
   void End();
 
-  void Want(const DesiredJob& desired, const JobChanges& changes);
-  void Made(const JobView& job);
+  void SetDesired(const DesiredJob& desired, const JobChanges& changes);
+  void AddJob(const JobView& job);
   void Stopping();
   bool stopping() const;
   std::vector<JobView> jobs() const;
-  std::map<TaskKey, KnownTask> Known() const;
+  std::map<TaskKey, KnownTask> KnownTasks() const;
   // The coordinator's Job, if there is one.
   Owner owner() const;
   std::vector<TaskStatus> List() const;
   std::optional<PodView> PodOf(const std::string& role, int index) const;
-  // The last bytes of its container's log; empty if it has none.
+  // The last `limit` bytes of the container's log; empty if it has none.
   Result<std::string> Log(const std::string& role, int index, size_t limit) const;
-  // Until the last pod is gone from the cluster. DeadlineExceeded; Cancelled by Interrupt.
+  // Waits until no pod of the job exists. DeadlineExceeded; Cancelled by Interrupt.
   Status AwaitNoPods(std::chrono::milliseconds patience);
   void Interrupt();
 
@@ -59,18 +60,18 @@ class PodInformer {
   void Follow();
   Status ListAll(std::string* version);
   Status WatchOn(std::string* version);
-  // Reads what a watch says until it ends.
+  // Reads a watch stream until it ends.
   Status Read(net::HttpStream* stream, std::string* version);
-  Status Take(const std::string& line, std::string* version);
-  void Look();  // at what no watch of pods tells
+  Status ApplyLine(const std::string& line, std::string* version);
+  void PollJobs();  // polls the state that a watch of pods does not report
   bool AreRemoved() const;
   bool Sleep(std::chrono::milliseconds time);
-  // Of a pod that has ended, if they may be needed.
+  // Log tail of a pod that has ended, if it may be needed.
   std::string ReadLogTail(const PodView& pod) const;
   std::string PodsPath() const;
 
   const Options options_;
-  const Tell tell_;
+  const EventCallback on_events_;
   mutable std::mutex mu_;
   std::condition_variable changed_;
   JobState state_;                           // guarded by mu_
@@ -79,7 +80,7 @@ class PodInformer {
   int interrupts_ = 0;                       // guarded by mu_
   bool listed_ = false;                      // guarded by mu_: once
   std::set<std::string> present_;            // guarded by mu_: uids of pods, ended or not
-  TimePoint looked_{};                       // of the thread
+  TimePoint looked_{};                       // used by the thread only
   std::mutex thread_mu_;
   std::thread thread_;  // guarded by thread_mu_
 };

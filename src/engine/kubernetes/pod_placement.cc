@@ -8,16 +8,15 @@
 namespace shoal::engine::kubernetes {
 namespace {
 
-constexpr int kNodeLoss = 30;  // seconds until what a lost node held is made elsewhere
+constexpr int kNodeLoss = 30;  // seconds until the tasks of a lost node are started elsewhere
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-constexpr const char* kCoordinator = "coordinator";
-// On pods of a Job they have to be what the cluster makes them.
+// Labels that the cluster sets on a Job's pods.
 constexpr const char* kLabelsOfJobs[] = {"job-name", "controller-uid",
                                          "batch.kubernetes.io/job-name",
                                          "batch.kubernetes.io/controller-uid"};
 constexpr std::string_view kJobMark = "{{shoal.job}}";
 
-// "UID:GID", numbers; nothing of a name that only the image knows.
+// Numeric "UID:GID"; nothing for a name, which only the image can resolve.
 void AddUser(const std::string& user, json::object* context) {
   const size_t colon = user.find(':');
   const auto number = [](const std::string& text) -> std::optional<int64_t> {
@@ -57,7 +56,7 @@ json::array Tolerations(const job::PodSettings& wishes) {
   return all;
 }
 
-// What the job says in Kubernetes' own words, with its ID where it is meant; null: nothing.
+// A raw Kubernetes setting of the job with the job's id filled in; null: not set.
 Result<json::value> Said(const std::string& text, const DesiredJob& job) {
   if (text.empty()) return json::value(nullptr);
   std::string named = text;
@@ -66,7 +65,7 @@ Result<json::value> Said(const std::string& text, const DesiredJob& job) {
   return ParseJson(named);
 }
 
-// CheckPlacement has seen it.
+// The input was checked by CheckPlacement.
 json::value SaidOrNothing(const std::string& text, const DesiredJob& job) {
   Result<json::value> said = Said(text, job);
   return said.ok() ? std::move(*said) : json::value(nullptr);
@@ -83,7 +82,7 @@ bool IsTrue(const json::object& section, const char* field) {
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
-// What the API server does not take beside allowPrivilegeEscalation: false.
+// What the API server rejects together with allowPrivilegeEscalation: false.
 bool NeedsEscalation(const json::object& context) {
   if (IsTrue(context, "privileged")) return true;
   const json::value* capabilities = context.if_contains("capabilities");
@@ -95,7 +94,7 @@ bool NeedsEscalation(const json::object& context) {
   });
 }
 
-// Of a container's context, without what lets its program do more than others.
+// A container's security context without privileges.
 json::object WithoutRights(json::object context) {
   context.erase("privileged");
   context.erase("procMount");
@@ -108,7 +107,7 @@ json::object WithoutRights(json::object context) {
   return context;
 }
 
-// Pairs of settings that no cluster takes, or no node starts.
+// Rejects pairs of settings that no cluster accepts or no node starts.
 Status CheckSecurity(const DesiredJob& job, const job::PodSettings& ask) {
   const json::object container = ContainerSecurity(job, ask);
   const json::value* escalation = container.if_contains("allowPrivilegeEscalation");
@@ -133,15 +132,15 @@ Status CheckSecurity(const DesiredJob& job, const job::PodSettings& ask) {
   return Status::Ok();
 }
 
-// The section of this name, made where it is not.
+// The section of this name; created if missing.
 json::object& Below(json::object* object, const char* name) {
   json::value& section = (*object)[name];
   if (!section.is_object()) section = json::object();
   return section.get_object();
 }
 
-// By the nodes' own names: labels of hosts may be others. A node may be used if any one of the
-// terms allows it, so each of them has to exclude it.
+// Uses node names, because host name labels may differ. Terms are alternatives, so each of them
+// must exclude the node.
 void AddExclusions(const std::vector<std::string>& nodes, json::object* affinity) {
   json::array fields;
   for (const std::string& node : nodes) {
@@ -172,7 +171,7 @@ job::PodSettings AskOf(const DesiredJob& job, const std::string& role) {
   const auto found = job.pod_settings.find(role);
   if (found != job.pod_settings.end()) return MergePodSettings(job.kubernetes, found->second);
   job::PodSettings ask = job.kubernetes;
-  if (role == kCoordinator && !ask.container_security_context.empty()) {
+  if (IsCoordinator(role) && !ask.container_security_context.empty()) {
     if (const auto said = Said(ask.container_security_context, job); said.ok() && said->is_object())
       ask.container_security_context = ToText(WithoutRights(said->get_object()));
   }
@@ -219,14 +218,14 @@ void AddPlacement(const DesiredJob& job, const job::PodSettings& wishes, const D
     (*spec)["nodeSelector"] = std::move(selector);
   }
   json::object affinity = With({}, SaidOrNothing(wishes.affinity, job));
-  if (task.role == kCoordinator) {
+  if (task.kind() == TaskKind::kCoordinator) {
     affinity.erase("podAffinity");
     affinity.erase("podAntiAffinity");
   }
   if (!task.excluded_hosts.empty()) AddExclusions(task.excluded_hosts, &affinity);
   if (!affinity.empty()) (*spec)["affinity"] = std::move(affinity);
   if (json::value spread = SaidOrNothing(wishes.topology_spread, job);
-      !spread.is_null() && task.role != kCoordinator)
+      !spread.is_null() && task.kind() != TaskKind::kCoordinator)
     (*spec)["topologySpreadConstraints"] = std::move(spread);
   if (!wishes.service_account.empty()) (*spec)["serviceAccountName"] = wishes.service_account;
   if (!wishes.priority_class.empty()) (*spec)["priorityClassName"] = wishes.priority_class;

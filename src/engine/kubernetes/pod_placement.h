@@ -1,5 +1,5 @@
-// Where the pods of a job run, and as whom: what of a pod's template comes from the job file's
-// section `kubernetes` as it is. Pure. Used by objects.cc.
+// Placement and security fields of a job's pods, from the job file's section `kubernetes`. Pure.
+// Used by objects.cc.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@
 
 namespace shoal::engine::kubernetes {
 
-// What the pods of a role ask of the cluster. The coordinator's pod asks what the job does, but no
-// rights: these are for programs.
+// The settings of a role's pods. The coordinator's pod has the job's settings without its
+// privileges, which are for programs.
 job::PodSettings AskOf(const DesiredJob& job, const std::string& role);
 
-// What of it the cluster cannot be asked for.
+// Checks that the cluster accepts the settings. InvalidArgument names the field.
 Status CheckPlacement(const DesiredJob& job, const job::PodSettings& ask);
 
-// Into the spec of a task's pod: tolerations, node selector, affinity, spread, priority, account,
-// runtime, secrets for images, host network; nodes that the task must not be on whatever else the
-// job says. The coordinator follows nodes as all do, but no pods: it would keep those off its node
-// that shun each other, and would be counted with them.
+// Adds to the spec of a task's pod: tolerations, node selector, affinity, spread, priority, service
+// account, runtime class, image pull secrets, host network, and the task's excluded nodes. The
+// coordinator gets the node rules but no rules about other pods: anti-affinity would keep tasks off
+// its node, and spread constraints would count it.
 void AddPlacement(const DesiredJob& job, const job::PodSettings& ask, const DesiredTask& task,
                   json::object* spec);
 
-// The security contexts of the pod and of its containers: ours, with what is asked in their place.
+// Security contexts of the pod and of its containers: Shoal's defaults, overridden by the settings.
 json::object PodSecurity(const DesiredJob& job, const job::PodSettings& ask);
 json::object ContainerSecurity(const DesiredJob& job, const job::PodSettings& ask);
-// Of the container that only copies the launcher: the same without further rights.
+// Security context of the container that copies the launcher: the defaults without privileges.
 json::object LauncherSecurity(const DesiredJob& job, const job::PodSettings& ask);
 
-// Whether it can be the name of a label or of a resource.
+// Whether a text is a qualified name of a label or resource.
 bool IsQualified(const std::string& text);
 
 }  // namespace shoal::engine::kubernetes

@@ -37,7 +37,7 @@ bool IsField(std::string_view line, std::string_view name) {
   });
 }
 
-// Up to the end of the head; what came behind it stays in it.
+// Reads up to the end of the head; the result may include bytes after it.
 Result<std::string> ReadHead(net::ByteChannel* from) {
   const auto deadline = SteadyClock::now() + kHandshake;
   std::string text;
@@ -50,7 +50,7 @@ Result<std::string> ReadHead(net::ByteChannel* from) {
   return text;
 }
 
-// The first bytes of the answer, unless who asked for it is gone before.
+// The first bytes of the reply; empty if the client closed before.
 std::string HearBeginning(net::ByteChannel* from, int asker) {
   std::string begin;
   while (begin.size() < kRefused.size()) {
@@ -66,6 +66,8 @@ std::string HearBeginning(net::ByteChannel* from, int asker) {
   return begin;
 }
 
+// One thread accepts connections; each connection has a thread of its own, which ends with it. The
+// destructor shuts all sockets down and joins.
 class LoopbackRelay final : public PodRelay {
  public:
   LoopbackRelay(const KubeClient* client, std::function<Result<std::string>()> target)
@@ -77,7 +79,7 @@ class LoopbackRelay final : public PodRelay {
       ending_ = true;
       for (const auto& one : connections_) {
         ::shutdown(one->fd, SHUT_RDWR);
-        // The server may be silent, and would be waited for.
+        // The server may not respond: do not wait for it.
         if (one->far != nullptr) one->far->Cancel();
       }
     }
@@ -133,7 +135,7 @@ class LoopbackRelay final : public PodRelay {
       raw->thread = std::thread([this, raw, fd = fd.Release()] {
         const Status carried = Carry(fd, raw);
         {
-          // Nobody shuts down a number that is somebody else's by then.
+          // The descriptor number may have been reused: do not shut it down.
           std::lock_guard done_lock(mu_);
           raw->fd = -1;
           TellOnce(carried);
@@ -143,7 +145,7 @@ class LoopbackRelay final : public PodRelay {
     }
   }
 
-  // Under the lock. Who dials again and again hears the same.
+  // Under the lock. Logs an error once if clients retry.
   void TellOnce(const Status& carried) {
     const std::string why = carried.ok() ? "" : carried.message();
     if (why != last_why_ && !why.empty()) LogInfo("the coordinator's pod is not reached: {}", why);
@@ -152,7 +154,7 @@ class LoopbackRelay final : public PodRelay {
 
   Status Carry(int fd, Connection* connection) {
     const net::WaitInterrupt until_the_end(wake_.get());
-    // Closed by the channel, shut down by our destructor before it.
+    // Closed by the channel; the destructor shuts it down before that.
     const std::unique_ptr<net::ByteChannel> local = net::PlainByteChannel(UniqueFd(fd));
     TRY_ASSIGN(const std::string text, ReadHead(local.get()));
     const size_t head_size = text.find(kEndOfHead) + kEndOfHead.size();
@@ -168,7 +170,7 @@ class LoopbackRelay final : public PodRelay {
     return pumped;
   }
 
-  // Our destructor ends this channel from here on.
+  // From here on the destructor closes this channel.
   Status BeCancelled(Connection* connection, net::ByteChannel* channel) {
     std::lock_guard lock(mu_);
     if (ending_) return Cancelled("the relay ends");
@@ -179,7 +181,7 @@ class LoopbackRelay final : public PodRelay {
   Status Pump(int fd, net::ByteChannel* channel, const std::string& head) {
     TRY(net::SendAll(channel, head, SteadyClock::now() + kHandshake));
     const std::string begin = HearBeginning(channel, fd);
-    if (begin.starts_with(kRefused)) client_->Refused();
+    if (begin.starts_with(kRefused)) client_->InvalidateCredentials();
     net::RelayBytes(channel, begin, fd);
     return Status::Ok();
   }

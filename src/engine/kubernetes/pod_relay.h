@@ -1,5 +1,6 @@
-// A door on this machine's loopback through which the controller reaches a pod: each connection's
-// WebSocket request goes on through the API server's pod proxy, then bytes are carried both ways.
+// A listener on this machine's loopback that forwards connections to a pod: it sends each
+// connection's WebSocket request through the API server's pod proxy and then copies bytes both
+// ways.
 #pragma once
 
 #include <functional>
@@ -11,20 +12,19 @@
 
 namespace shoal::engine::kubernetes {
 
-// Runs until destroyed; its connections end then.
+// Runs until destroyed; the destructor closes its connections.
 class PodRelay {
  public:
-  // `target`: the path of the proxy now, "/api/v1/…/pods/NAME:PORT/proxy", asked for each
-  // connection. `client` outlives the relay.
+  // `target` returns the current path of the proxy, "/api/v1/…/pods/NAME:PORT/proxy"; it is called
+  // for each connection. `client` outlives the relay.
   static Result<std::unique_ptr<PodRelay>> Start(const KubeClient* client,
                                                  std::function<Result<std::string>()> target);
   virtual ~PodRelay() = default;
   virtual Endpoint endpoint() const = 0;
 };
 
-// The head of a WebSocket request ("GET PATH HTTP/1.1 … \r\n\r\n") as it is sent on: under
-// `prefix`, to `host`, with our own authorization in place of any other. InvalidArgument if it is
-// none.
+// Rewrites the head of a WebSocket request ("GET PATH HTTP/1.1 … \r\n\r\n"): path under `prefix`,
+// Host `host`, and `authorization` in place of any other. InvalidArgument if it is malformed.
 Result<std::string> RewriteHead(std::string_view head, const std::string& prefix,
                                 const std::string& host, const std::string& authorization);
 

@@ -33,7 +33,7 @@ bool HasBackstep(const std::string& path) {
                              [](const std::filesystem::path& part) { return part == ".."; });
 }
 
-// Of the parts before the target; empty if they are none.
+// The source from the parts before the target; empty if they are invalid.
 json::object SourceOf(const std::vector<std::string>& parts) {
   const std::string& kind = parts[0];
   const size_t count = parts.size();

@@ -1,4 +1,4 @@
-// The entries of `kubernetes.volumes` of a job file as volumes of pods. Pure. Used by objects.cc.
+// Parses the entries of a job file's `kubernetes.volumes`. Pure. Used by objects.cc.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace shoal::engine::kubernetes {
 
-// Where a task finds shared memory: ours, unless the job mounts something there.
+// Mount point of shared memory, unless the job mounts a volume there.
 inline constexpr const char* kSharedMemory = "/dev/shm";
 
 // "pvc:CLAIM:/TARGET[:ro]", "host:/PATH:/TARGET[:ro]", "nfs:SERVER:/PATH:/TARGET[:ro]",
 // "empty:[SIZE:]/TARGET", "memory:[SIZE:]/TARGET": the volume and where it is mounted.
 struct PodVolume {
-  json::object source;  // of the pod's volume
-  std::string target;   // without "." and doubled '/', and none at its end
+  json::object source;  // source fields of the pod's volume
+  std::string target;   // normalized: no ".", no doubled or trailing '/'
   bool read_only = false;
 };
 Result<PodVolume> ParsePodVolume(const std::string& text);
 
-// What of a role's volumes no pod can have: two at one place, ours among them.
+// InvalidArgument if two volumes of a role, or one of them and Shoal's own, have the same target.
 Status CheckPodVolumes(const job::PodSettings& ask);
 
 }  // namespace shoal::engine::kubernetes

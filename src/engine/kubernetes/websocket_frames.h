@@ -1,5 +1,5 @@
-// WebSocket frames (RFC 6455) of a client, as bytes: for connections that go through the API server
-// and are waited for with poll. Used by kube_exec.cc; fuzzed by tests/fuzz/kubernetes_fuzz.cc.
+// Client-side WebSocket frames (RFC 6455) without I/O, for connections through the API server that
+// are polled. Used by kube_exec.cc; fuzzed by tests/fuzz/kubernetes_fuzz.cc.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace shoal::engine::kubernetes {
 
-// A whole binary message, masked as a client's must be.
+// A complete binary message, masked as RFC 6455 requires of clients.
 std::string EncodeWebSocketMessage(std::string_view bytes);
 std::string EncodeWebSocketPong(std::string_view bytes);
 std::string EncodeWebSocketClose();
-// Of the header Sec-WebSocket-Key.
+// A random value for the header Sec-WebSocket-Key.
 std::string NewWebSocketKey();
 
-// Puts what a server says together. Plain value.
+// Assembles messages from a server's bytes. Plain value.
 class WebSocketReader {
  public:
   struct Message {
@@ -26,7 +26,7 @@ class WebSocketReader {
     Kind kind = Kind::kData;
     std::string bytes;
   };
-  // DataLoss for what is no frame, is masked, or is longer than 16 MiB in all.
+  // DataLoss for an invalid or masked frame, or a message over 16 MiB.
   Status Feed(std::string_view bytes, std::vector<Message>* messages);
 
  private:

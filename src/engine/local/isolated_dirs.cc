@@ -23,7 +23,7 @@ constexpr const char* kLoopback = "127.0.0.1";
 
 fs::path IsolatedRoot(const std::string& job_dir) { return fs::path(job_dir) / "apart"; }
 
-// One that nobody has now.
+// A port that is free now.
 Result<uint16_t> FreePort() {
   const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -36,8 +36,8 @@ Result<uint16_t> FreePort() {
   return ntohs(address.sin_port);
 }
 
-// That a task is said to be on: the first ones get the first hosts, without those it is not to
-// have.
+// The simulated host of a task: tasks are assigned to hosts in order, without the task's excluded
+// ones.
 Result<std::string> HostFor(const DesiredTask& task) {
   const char* names = std::getenv("SHOAL_APART_HOSTS");
   if (names == nullptr) {

@@ -1,14 +1,13 @@
-// Tasks of this machine that see nothing of the job's directory nor of each other's, as on hosts of
-// their own: each incarnation has an empty directory, and the coordinator a port that all know.
-// What the tests of jobs "apart" run on (LocalEngineOptions::no_shared_filesystem); used by
-// local_job.cc.
+// The local engine's mode without a shared file system (LocalEngineOptions::no_shared_filesystem),
+// for tests: tasks run as if each were on a host of its own. Each incarnation has an empty
+// directory, and the coordinator a fixed port. Used by local_job.cc.
 //
 //   JOBDIR/apart/seed/<name>                        DesiredJob::bootstrap_files
-//   JOBDIR/apart/port                               the coordinator's
-//   JOBDIR/apart/<role>-<index>.<incarnation>/      a task's own
+//   JOBDIR/apart/port                               the coordinator's port
+//   JOBDIR/apart/<role>-<index>.<incarnation>/      directory of one incarnation
 //
-// SHOAL_APART_HOSTS of the engine's environment names the hosts that they are said to be on, with
-// commas between; without it there is this machine alone.
+// SHOAL_APART_HOSTS in the engine's environment is a comma-separated list of simulated host names;
+// without it all tasks are on this machine.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +18,15 @@
 
 namespace shoal::engine {
 
-// Makes seed and port; what is there already stays.
+// Creates the bootstrap files and chooses the port, unless they exist already.
 Status CreateIsolatedDirs(const DesiredJob& desired);
 // Unavailable before CreateIsolatedDirs.
 Result<uint16_t> IsolatedCoordinatorPort(const std::string& job_dir);
-// The task with an empty directory of its own and its marks filled.
+// Creates an empty directory for the incarnation and returns the task with its placeholders
+// replaced.
 Result<DesiredTask> IsolateTask(const std::string& job_dir, const DesiredTask& task,
                                 int incarnation);
-// When nothing of the job runs any more.
+// Removes the files. No task of the job may run.
 void RemoveIsolatedDirs(const std::string& job_dir);
 
 }  // namespace shoal::engine

@@ -1,4 +1,4 @@
-// What the local engine writes down of a job, so that another process can take it over:
+// The local engine's records of a job, from which another process adopts it:
 // `<job dir>/engine/tasks.json` (docs/formats/engine-records.md).
 #pragma once
 
@@ -13,17 +13,19 @@
 
 namespace shoal::engine {
 
+// The record of one task.
 struct TaskRecord {
   DesiredTask desired;
   int incarnation = 0;
   TaskPhase phase = TaskPhase::kStarting;
   int64_t pid = 0;
-  uint64_t start_ticks = 0;  // with the pid: this process and no later one
+  uint64_t start_ticks = 0;  // identifies the process together with the pid
 };
 
+// The records of one job.
 struct JobRecords {
   std::string job_id;
-  std::vector<std::string> group_bases;  // directories below which control groups may be
+  std::vector<std::string> group_bases;  // directories that may contain the job's control groups
   std::vector<TaskRecord> tasks;
 };
 
@@ -31,7 +33,7 @@ std::string EncodeRecords(const JobRecords& records);
 // Checks everything; InvalidArgument names the field. At most 100,000 tasks.
 Result<JobRecords> DecodeRecords(std::string_view text);
 
-// Not synced: after a crash of the machine there are no processes to find.
+// Not synced to disk: after a crash of the machine there is no process to adopt.
 Status WriteRecords(const std::string& job_dir, const JobRecords& records);
 // NotFound if there are none.
 Result<JobRecords> ReadRecords(const std::string& job_dir);

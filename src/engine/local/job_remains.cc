@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "engine/process/task_process.h"
+#include "engine/task_kind.h"
 #include "engine/tasks/job_files.h"
 #include "engine/tasks/restart_rules.h"
 #include "host/cgroup/cgroup.h"
@@ -24,14 +25,14 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// Kills the processes and waits until they are gone or the deadline has come.
+// Kills the processes and waits until they are gone or the deadline has passed.
 void KillAndWait(const std::vector<pid_t>& pids, SteadyClock::time_point deadline) {
   std::vector<UniqueFd> held;
   for (pid_t pid : pids) {
     UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (fd.valid() && host::KillProcess(pid, 0)) held.push_back(std::move(fd));
   }
-  constexpr int kStepMs = 10;  // nothing that we may kill: ask again later, not at once
+  constexpr int kStepMs = 10;  // no process could be killed: pause before the next attempt
   if (held.empty()) ::poll(nullptr, 0, kStepMs);
   for (const UniqueFd& fd : held) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - SteadyClock::now());
@@ -47,10 +48,10 @@ Status RemoveJobRemains(const std::string& job_id,
   const auto deadline = SteadyClock::now() + limit;
   TRY(host::RemoveCgroupsOf(group_bases, job_id, limit));
   for (;;) {
-    // Anew each time: what was killed may have been starting something.
+    // Search again each time: a killed process may just have started another one.
     const std::vector<pid_t> pids = host::ProcessesWithVariable(kJobVariable, job_id);
     if (pids.empty()) {
-      (void)host::FindOrphanedSharedMemory(true);  // of launchers that were killed
+      (void)host::FindOrphanedSharedMemory(true);  // left by killed launchers
       return host::RemoveCgroupsOf(group_bases, job_id, limit);
     }
     if (SteadyClock::now() >= deadline) {
@@ -73,7 +74,7 @@ std::vector<JobRemains> FindJobRemains(const std::vector<std::filesystem::path>&
     JobRemains& job = jobs[id];
     job.pids.push_back(process.pid);
     const std::string task = host::ReadProcessVariable(process.pid, kTaskVariable).value_or("");
-    job.coordinator = job.coordinator || task.starts_with("coordinator/");
+    job.coordinator = job.coordinator || task.starts_with(std::string(kCoordinatorRole) + "/");
     if (job.job_dir.empty())
       job.job_dir = host::ReadProcessVariable(process.pid, kDirVariable).value_or("");
   }

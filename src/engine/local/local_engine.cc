@@ -1,5 +1,5 @@
-// The local engine: the calls of engine.h change the table of jobs under a lock and wake the one
-// thread, which starts, reaps and restarts (local_job.h) and tells the watchers.
+// The local engine: the methods of Engine change the table of jobs under mu_ and wake the single
+// thread, which starts, reaps and restarts tasks (local_job.h) and publishes events.
 #include "engine/local/local_engine.h"
 
 #include <sys/epoll.h>
@@ -20,7 +20,7 @@
 #include "engine/local/local_job.h"
 #include "engine/process/task_process.h"
 #include "engine/tasks/coordinator_location.h"
-#include "engine/tasks/event_hub.h"
+#include "engine/tasks/engine_base.h"
 #include "engine/tasks/job_files.h"
 #include "host/cgroup/cgroup.h"
 #include "host/gpu/nvml.h"
@@ -32,10 +32,12 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// How long tasks may take to go after SIGKILL before Stop says that they hang.
+// Time that tasks get to end after SIGKILL before Stop reports that they hang.
 constexpr milliseconds kKillPatience{10'000};
 
-class LocalEngine final : public PublishingEngine {
+// All blocking work (starting and signalling processes) happens in LocalJob under mu_; the thread
+// limits it per iteration. Events are published without mu_.
+class LocalEngine final : public EngineBase<std::unique_ptr<LocalJob>>, public Executes {
  public:
   LocalEngine(LocalEngineOptions options, UniqueFd epoll, UniqueFd wake)
       : options_(std::move(options)), epoll_(std::move(epoll)), wake_(std::move(wake)) {
@@ -62,8 +64,7 @@ class LocalEngine final : public PublishingEngine {
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
   Result<Endpoint> Dial(const std::string& job_id) override;
-  Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
-                              size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override {
     return ExecLocally(job_id, role, index, spec, GroupBases());
@@ -79,15 +80,15 @@ class LocalEngine final : public PublishingEngine {
     (void)!::write(wake_.get(), &one, sizeof one);
   }
   void Run();
-  // Takes mu_. Whoever waits for it is next, though the thread takes it round after round.
-  std::unique_lock<std::mutex> Lock() {
+  // Locks mu_ fairly: a waiting caller gets it before the thread's next iteration.
+  std::unique_lock<std::mutex> Lock() override {
     std::lock_guard turn(turn_mu_);
     return std::unique_lock(mu_);
   }
-  // One round under the lock: everything that is due now. Gives the time until the next.
+  // Executes all due actions under the lock. Returns the time until the next one.
   int Step(std::vector<TaskEvent>* events);
   void WaitFor(int timeout_ms);
-  Result<std::string> JobDir(const std::string& job_id);
+  std::string DirOf(const std::unique_ptr<LocalJob>& entry) const override { return entry->dir(); }
   std::vector<fs::path> GroupBases();
 
   LocalEngineOptions options_;
@@ -95,13 +96,9 @@ class LocalEngine final : public PublishingEngine {
   const UniqueFd wake_;
 
   std::mutex turn_mu_;
-  std::mutex mu_;
-  std::condition_variable changed_;                        // after every round of the thread
-  std::map<std::string, std::unique_ptr<LocalJob>> jobs_;  // guarded by mu_
-  std::vector<fs::path> group_bases_;                      // guarded by mu_
-  bool group_bases_known_ = false;                         // guarded by mu_
-  bool ending_ = false;                                    // guarded by mu_
-  bool publishing_ = false;  // guarded by mu_: watchers have not heard of all that is in jobs_
+  std::vector<fs::path> group_bases_;  // guarded by mu_
+  bool group_bases_known_ = false;     // guarded by mu_
+  bool publishing_ = false;  // guarded by mu_: events that jobs_ reflects are not delivered yet
   std::thread thread_;       // last: uses all of the above
 };
 
@@ -135,7 +132,7 @@ int LocalEngine::Step(std::vector<TaskEvent>* events) {
     if (due && (!next || *due < *next)) next = due;
   }
   if (!next) return -1;
-  // Rounded up: waking a moment too early would make a second, empty round.
+  // Rounded up: waking a moment too early would cause an empty iteration.
   const auto wait = std::chrono::ceil<milliseconds>(*next - now);
   return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60'000));
 }
@@ -234,13 +231,6 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
   return Status::Ok();
 }
 
-Result<std::string> LocalEngine::JobDir(const std::string& job_id) {
-  const auto lock = Lock();
-  auto job = jobs_.find(job_id);
-  if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
-  return job->second->dir();
-}
-
 Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
   if (options_.no_shared_filesystem) {
@@ -254,13 +244,6 @@ Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
                        ") has ended; it is started again if the job has not");
   }
   return place.endpoint;
-}
-
-Result<std::string> LocalEngine::TaskLog(const std::string& job_id, const std::string& role,
-                                         int index, size_t limit) {
-  TRY(CheckName("role", role));
-  TRY_ASSIGN(const std::string dir, JobDir(job_id));
-  return ReadTail(TaskLogPath(dir, role, index), limit);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // The engine of one machine: a task is a process of its own session, tracked by pidfd.
 //
-// Used by the embedded controller. It survives its own death: what it started goes on, and another
-// one finds it again by records in the job's directory and by the job's id in the processes'
-// environments.
+// Used by the embedded controller. Tasks outlive the engine; a later engine finds them by the
+// records in the job's directory and by the job's id in the processes' environments.
 #pragma once
 
 #include <memory>
@@ -15,16 +14,17 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct LocalEngineOptions {
   const Clock* clock = RealClock::Get();
   RestartRules restart;
-  // Tasks share no directory, with us or with each other, as on other hosts (apart.h): for tests of
-  // what holds on engines that are elsewhere. Its name is "local-apart" then.
+  // Simulates hosts without a shared file system (isolated_dirs.h), for tests. The engine's name is
+  // then "local-apart".
   bool no_shared_filesystem = false;
-  // "NAME=value": what every task's environment begins with. Empty: PATH, HOME, LANG and the like
-  // of this process.
+  // "NAME=value": base of every task's environment. Empty: PATH, HOME, LANG and the like of this
+  // process.
   std::vector<std::string> environment;
-  // Between SIGTERM and SIGKILL of a task that Apply no longer names.
+  // Time between SIGTERM and SIGKILL of a task that Apply no longer lists.
   std::chrono::milliseconds remove_grace{10'000};
 };
 

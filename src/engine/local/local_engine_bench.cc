@@ -1,5 +1,5 @@
-// What the local engine adds to a job: from Apply of a coordinator and four launchers that do
-// nothing to the end of Stop. A part of the 120 ms that a job of four `true` may take.
+// Overhead of the local engine: from Apply of a coordinator and four launchers that do nothing to
+// the end of Stop. Part of the 120 ms budget of a job of four `true`.
 #include <benchmark/benchmark.h>
 
 #include <atomic>

@@ -29,10 +29,12 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr size_t kLogTail = 4096;
-constexpr milliseconds kEndStep{5};  // between two questions how somebody else's child ended
+constexpr milliseconds kEndStep{
+    5};  // interval of polls for the end of a process that is not our child
 constexpr int kEndReads = 20;
 constexpr int kStartsAtOnce = 16;
 
+// The value of kTaskVariable, parsed.
 struct TaskName {
   std::string role;
   int index = 0;
@@ -55,7 +57,7 @@ std::optional<TaskName> ParseTaskVariable(const std::string& text) {
   return name;
 }
 
-// A task takes a descriptor, and starting it a few more for a moment.
+// A task needs one descriptor, and a few more while it starts.
 void AllowTasks(size_t tasks) {
   constexpr size_t kOthers = 256;
   rlimit files{};
@@ -63,8 +65,8 @@ void AllowTasks(size_t tasks) {
     RaiseOpenFiles();
 }
 
-// The launcher or coordinator itself among the processes that have its variables: its init, a
-// forked copy, has them too and is its child.
+// The launcher or coordinator itself among the processes with its variables: its init, a forked
+// copy and child of it, has them too.
 std::map<std::string, pid_t> RunningTasks(const std::string& job_id) {
   std::map<pid_t, std::string> named;
   for (pid_t pid : host::ProcessesWithVariable(kJobVariable, job_id)) {
@@ -111,7 +113,7 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
   std::unique_ptr<LocalJob> job(new LocalJob(id, dir, options, epoll));
   auto records = ReadRecords(dir);
   if (!records.ok() && records.status().code() != Code::kNotFound)
-    LogWarning("job {}: {}; going by what runs", id, records.status().message());
+    LogWarning("job {}: {}; adopting by the running processes", id, records.status().message());
   const TimePoint now = options->clock->Now();
   const auto put = [&](const DesiredTask& desired) -> Task& {
     const Key key{desired.role, desired.index};
@@ -132,7 +134,7 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
       job->AdoptRunning(&task, now);
     }
   }
-  // What the records do not know: started just before their writer died.
+  // Tasks without a record: started just before the earlier engine ended.
   for (const auto& [variable, pid] : RunningTasks(id)) {
     const auto name = ParseTaskVariable(variable);
     if (!name) continue;
@@ -157,7 +159,7 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
   return job;
 }
 
-// A task that ran when it was recorded: runs still, or was lost unseen.
+// A task that was recorded as running: it still runs, or was lost in the meantime.
 void LocalJob::AdoptRunning(Task* task, TimePoint now) {
   if (task->phase != TaskPhase::kRunning && task->phase != TaskPhase::kStarting &&
       task->phase != TaskPhase::kLost) {
@@ -188,31 +190,31 @@ Status LocalJob::Apply(const DesiredJob& desired) {
   const TimePoint now = options_->clock->Now();
   const auto want = [&](const DesiredTask& wish, const TaskKey& key, Task* task, bool fresh) {
     if (fresh) order_.push_back(key);
-    // No longer wanted, and ended, but not forgotten yet: as if it had been.
-    const bool again = !fresh && !task->wanted && !task->pidfd.valid();
-    task->wanted = true;
+    // Was removed and has ended, but is still in the table: treat it as new.
+    const bool again = !fresh && !task->listed && !task->pidfd.valid();
+    task->listed = true;
     task->desired = wish;
     if (fresh || again || task->phase == TaskPhase::kRefused) task->ResetForStart(now);
   };
   MatchTasks(desired.tasks, &tasks_, want, [&](Task* task) {
-    task->wanted = false;
-    Ask(task, now + options_->remove_grace);
+    task->listed = false;
+    RequestStop(task, now + options_->remove_grace);
   });
   dirty_ = true;
   return Status::Ok();
 }
 
-void LocalJob::Ask(Task* task, TimePoint kill_at) {
+void LocalJob::RequestStop(Task* task, TimePoint kill_at) {
   task->start_at.reset();
   if (!task->pidfd.valid()) return;
-  if (!task->asked) (void)SignalProcess(task->pidfd.get(), SIGTERM);
-  task->asked = true;
+  if (!task->stop_requested) (void)SignalProcess(task->pidfd.get(), SIGTERM);
+  task->stop_requested = true;
   task->kill_at = kill_at;
 }
 
 void LocalJob::Stop(TimePoint kill_at) {
   stopping_ = true;
-  for (auto& [key, task] : tasks_) Ask(&task, kill_at);
+  for (auto& [key, task] : tasks_) RequestStop(&task, kill_at);
 }
 
 std::optional<TimePoint> LocalJob::Step(TimePoint now, std::vector<TaskEvent>* events) {
@@ -233,27 +235,27 @@ std::optional<TimePoint> LocalJob::Step(TimePoint now, std::vector<TaskEvent>* e
     consider(task.end_due);
     return false;
   });
-  // There may be more: in the next round. Until they are recorded they are found by environment.
+  // The rest starts in the next Step. Tasks without a record are found by their environment.
   if (starts_left_ == 0) return now;
   if (dirty_ && lock_.valid()) Save();
   return next;
 }
 
 bool LocalJob::StepTask(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
-  if (task->pidfd.valid()) TakeEnd(key, task, now, events);
+  if (task->pidfd.valid()) ApplyEnd(key, task, now, events);
   if (task->pidfd.valid() && task->kill_at && *task->kill_at <= now) {
     (void)SignalProcess(task->pidfd.get(), SIGKILL);
     task->kill_at.reset();
   }
   const bool due = task->start_at && *task->start_at <= now;
-  if (due && task->wanted && !stopping_ && lock_.valid() && starts_left_ > 0) {
+  if (due && task->listed && !stopping_ && lock_.valid() && starts_left_ > 0) {
     --starts_left_;
     Start(key, task, now, events);
   }
-  return !task->wanted && !task->pidfd.valid();
+  return !task->listed && !task->pidfd.valid();
 }
 
-bool LocalJob::TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
+bool LocalJob::ApplyEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
   int wait_status = -1;
   if (!ProcessEnded(task->pidfd.get())) return false;
   if (!ReadEnd(task->pidfd.get(), task->pid, task->start_ticks, &wait_status) &&
@@ -261,15 +263,15 @@ bool LocalJob::TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<Ta
     task->end_due = now + kEndStep;
     return false;
   }
-  task->pidfd.Reset();  // leaves epoll by itself
+  task->pidfd.Reset();  // epoll forgets a closed descriptor
   task->end_due.reset();
   task->end_reads = 0;
   task->pid = 0;
   dirty_ = true;
   TaskEnd end = DecodeWaitStatus(wait_status);
-  task->TakeEnd({options_->restart, task->desired.restart_if_lost, stopping_}, now, &end,
-                [&] { return ReadLogTail(key); });
-  Tell(key, *task, std::move(end), events);
+  task->ApplyEnd({options_->restart, task->desired.restart_if_lost, stopping_}, now, &end,
+                 [&] { return ReadLogTail(key); });
+  AddEvent(key, *task, std::move(end), events);
   return true;
 }
 
@@ -296,7 +298,7 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
   task->phase = TaskPhase::kStarting;
   task->started = now;
   dirty_ = true;
-  Tell(key, *task, {}, events);
+  AddEvent(key, *task, {}, events);
   auto spawned = SpawnTask(key, *task);
   if (!spawned.ok()) {
     TaskEnd end;
@@ -304,7 +306,7 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
     task->phase = TaskPhase::kRefused;
     if (spawned.status().retryable())
       task->ApplyLoss(options_->restart, now, &end, [&] { return ReadLogTail(key); });
-    return Tell(key, *task, std::move(end), events);
+    return AddEvent(key, *task, std::move(end), events);
   }
   task->pid = spawned->pid;
   task->start_ticks = spawned->start_ticks;
@@ -313,11 +315,11 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
   epoll_event event{};
   event.events = EPOLLIN | EPOLLONESHOT;
   (void)::epoll_ctl(epoll_, EPOLL_CTL_ADD, task->pidfd.get(), &event);
-  Tell(key, *task, {}, events);
+  AddEvent(key, *task, {}, events);
 }
 
-void LocalJob::Tell(const Key& key, const Task& task, TaskEnd end,
-                    std::vector<TaskEvent>* events) const {
+void LocalJob::AddEvent(const Key& key, const Task& task, TaskEnd end,
+                        std::vector<TaskEvent>* events) const {
   events->push_back({id_, key.first, key.second, task.incarnation, task.phase, std::move(end)});
 }
 
@@ -346,7 +348,7 @@ void LocalJob::Save() {
     records.tasks.push_back(
         {task.desired, task.incarnation, task.phase, task.pid, task.start_ticks});
   }
-  // Without records the job is found by its processes' environment; it must not fail for that.
+  // Not an error: without records the job is found by its processes' environment.
   if (Status saved = WriteRecords(dir_, records); !saved.ok())
     LogWarning("job {}: its records cannot be written: {}", id_, saved.message());
   dirty_ = false;

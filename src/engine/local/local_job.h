@@ -1,7 +1,7 @@
-// One job on this machine: its tasks' states and what has to be done about them next.
+// One job on this machine: the states of its tasks and the actions that are due.
 //
 // Owned by LocalEngine and called under its lock; Step is called by the engine's thread after every
-// wake-up. All blocking it does is starting processes (0.5 ms each) and writing the records.
+// wake-up. It blocks only to start processes (0.5 ms each) and to write the records.
 #pragma once
 
 #include <chrono>
@@ -23,20 +23,22 @@
 
 namespace shoal::engine {
 
+// Made by Make or Find, changed by Apply and Stop, driven by Step. The first instance for a
+// directory holds its lock and manages the job; another one only watches. Not thread-safe.
 class LocalJob {
  public:
-  // Makes the engine's directory in the job's. `options` outlives this; `epoll` gets the pidfds.
+  // A new job; creates the engine's directory. `options` outlives it; pidfds are added to `epoll`.
   static Result<std::unique_ptr<LocalJob>> Make(const std::string& id, const std::string& dir,
                                                 const LocalEngineOptions* options, int epoll);
-  // From records and from what runs with the job's id; null if nothing runs.
+  // A job from its records and its running processes; null if none runs.
   static Result<std::unique_ptr<LocalJob>> Find(const std::string& id, const std::string& dir,
                                                 const LocalEngineOptions* options, int epoll);
 
   Status Apply(const DesiredJob& desired);
-  // SIGTERM for all, SIGKILL for what still runs at `kill_at`. Nothing is started any more.
+  // Sends SIGTERM to all tasks, and SIGKILL at `kill_at`. Starts no task any more.
   void Stop(TimePoint kill_at);
-  // Reaps, starts, restarts, kills what is due; of many starts some, so that others are served in
-  // between. The time of the next thing to do, if there is one that no pidfd will tell.
+  // Reaps, starts, restarts and kills tasks that are due; limits the number of starts per call, so
+  // that other jobs are served. Returns the time of the next action that no pidfd announces.
   std::optional<TimePoint> Step(TimePoint now, std::vector<TaskEvent>* events);
 
   std::vector<TaskStatus> List() const;
@@ -53,24 +55,25 @@ class LocalJob {
     DesiredTask desired;
     pid_t pid = 0;
     uint64_t start_ticks = 0;
-    UniqueFd pidfd;                    // valid while it runs, as far as we know
-    std::optional<TimePoint> end_due;  // its end is known, how is not yet
+    UniqueFd pidfd;                    // valid while it runs, as far as known
+    std::optional<TimePoint> end_due;  // it has ended, but its status is not available yet
     int end_reads = 0;
   };
 
   LocalJob(std::string id, std::string dir, const LocalEngineOptions* options, int epoll)
       : id_(std::move(id)), dir_(std::move(dir)), options_(options), epoll_(epoll) {}
-  // An error if another engine looks after the job: then it is only watched here.
+  // An error if another engine manages the job: then this one only watches it.
   Status Lock();
   void AdoptRunning(Task* task, TimePoint now);
   Result<Spawned> SpawnTask(const Key& key, const Task& task) const;
   void Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void Ask(Task* task, TimePoint kill_at);
-  // True if the task is to be forgotten.
+  void RequestStop(Task* task, TimePoint kill_at);
+  // True if the task must be removed from the table.
   bool StepTask(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  bool TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
+  bool ApplyEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
   std::string ReadLogTail(const Key& key) const;
-  void Tell(const Key& key, const Task& task, TaskEnd end, std::vector<TaskEvent>* events) const;
+  void AddEvent(const Key& key, const Task& task, TaskEnd end,
+                std::vector<TaskEvent>* events) const;
   void Save();
 
   const std::string id_;
@@ -79,12 +82,12 @@ class LocalJob {
   const int epoll_;
   UniqueFd lock_;
   bool stopping_ = false;
-  int starts_left_ = 0;  // in this round
-  bool dirty_ = true;    // the records are behind
+  int starts_left_ = 0;  // in this Step
+  bool dirty_ = true;    // the records are out of date
   std::vector<std::filesystem::path> group_bases_;
   std::map<Key, Task> tasks_;
-  std::vector<Key> order_;           // as Apply named them: the coordinator first
-  std::map<Key, int> incarnations_;  // next one of each that ever was
+  std::vector<Key> order_;           // order of Apply: the coordinator first
+  std::map<Key, int> incarnations_;  // next incarnation number of every task ever seen
 };
 
 }  // namespace shoal::engine

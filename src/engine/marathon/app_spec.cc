@@ -8,7 +8,7 @@
 namespace shoal::engine::marathon {
 namespace {
 
-constexpr size_t kLongestPart = 48;  // with its number below the 63 of a DNS label
+constexpr size_t kLongestPart = 48;  // with its suffix below the 63 of a DNS label
 constexpr const char* kOperators[] = {"UNIQUE", "CLUSTER", "GROUP_BY", "LIKE",
                                       "UNLIKE", "MAX_PER", "IS"};
 
@@ -83,7 +83,7 @@ json::object Container(const DesiredJob& job, const std::string& program) {
 
 void AddResources(const std::string& role, const RoleRequirement& need, json::object* app) {
   constexpr double kLeastCpus = 0.1;
-  const bool coordinator = role == kCoordinator;
+  const bool coordinator = IsCoordinator(role);
   const job::Resources& wants = need.resources;
   const int64_t usual = coordinator ? kCoordinatorMemory : kUsualMemory;
   const int64_t memory =
@@ -96,8 +96,8 @@ void AddResources(const std::string& role, const RoleRequirement& need, json::ob
   if (wants.gpu > 0) (*app)["gpus"] = wants.gpu;
 }
 
-// Of what a holder's program is like, by a command in its place (health.cc), which itself gives up
-// before Marathon does.
+// Health checks of an executor's program, by a command in its task (health_check.cc), which times
+// out before Marathon does.
 json::array HealthChecks(const job::Health& health, const std::string& command) {
   constexpr int64_t kLater = 2;  // seconds
   json::array checks;
@@ -132,11 +132,11 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleR
   app["env"] = std::move(env);
   AddResources(role, need, &app);
   json::array ports;
-  if (role == kCoordinator)
+  if (IsCoordinator(role))
     ports.push_back(
         json::object{{"port", settings.port}, {"protocol", "tcp"}, {"name", "coordinator"}});
   app["portDefinitions"] = std::move(ports);
-  if (role == kCoordinator && settings.port != 0) app["requirePorts"] = true;
+  if (IsCoordinator(role) && settings.port != 0) app["requirePorts"] = true;
   if (const auto health = job.health.find(role); health != job.health.end())
     app["healthChecks"] = HealthChecks(health->second, own + "health " + place);
   if (!settings.user.empty()) app["user"] = settings.user;
@@ -144,7 +144,7 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleR
     app["acceptedResourceRoles"] = Texts(settings.accepted_roles);
   json::array constraints;
   for (const std::string& text : settings.constraints) constraints.push_back(Constraint(text));
-  if (!constraints.empty() && role != kCoordinator) app["constraints"] = std::move(constraints);
+  if (!constraints.empty() && !IsCoordinator(role)) app["constraints"] = std::move(constraints);
   if (!settings.fetch.empty()) app["fetch"] = Fetch(settings.fetch, program);
   if (Containerizer(job) != "none") {
     app["container"] = Container(job, program);
@@ -235,10 +235,10 @@ std::string AppId(const std::string& group, const std::string& role) {
 }
 
 std::string CoordinatorService(const job::Marathon& settings, const std::string& job_id) {
-  constexpr size_t kLongestLabel = 62;  // with its '_' a label of DNS
+  constexpr size_t kLongestLabel = 62;  // a DNS label with its '_'
   std::string task;
   std::string part;
-  for (const char c : AppId(GroupId(settings, job_id), kCoordinator) + "/") {
+  for (const char c : AppId(GroupId(settings, job_id), kCoordinatorRole) + "/") {
     if (c != '/') {
       part += c;
       continue;
@@ -247,7 +247,7 @@ std::string CoordinatorService(const job::Marathon& settings, const std::string&
     part.clear();
   }
   if (task.size() > kLongestLabel) return "";
-  return std::string("_") + kCoordinator + "._" + task + "._tcp.marathon.mesos";
+  return std::string("_") + kCoordinatorRole + "._" + task + "._tcp.marathon.mesos";
 }
 
 Status CheckSettings(const DesiredJob& desired) {

@@ -16,7 +16,7 @@ constexpr size_t kMaxMessage = 1000;
 constexpr size_t kMaxItems = 200'000;
 constexpr size_t kMaxId = 1000;
 
-// For people, on one line.
+// A text for messages, on one line.
 std::string OneLine(std::string text) {
   if (text.size() > kMaxMessage) text.resize(kMaxMessage);
   for (char& c : text) {
@@ -25,7 +25,7 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-// Nothing if there is none, or it is of another kind.
+// Null if the field is missing or has another type.
 const json::object* ObjectIn(const json::object& object, const char* field) {
   const json::value* value = object.if_contains(field);
   return value != nullptr ? value->if_object() : nullptr;
@@ -47,7 +47,7 @@ Result<std::string> Id(const json::object& object, const char* field) {
   return OneLine(std::move(id));
 }
 
-// Marathon's ids of tasks become part of our files: letters, digits, '-', '_', '.'.
+// Marathon's task ids are written to files: letters, digits, '-', '_', '.'.
 Result<MesosTask> DecodeTask(const json::value& value) {
   if (!value.is_object()) return InvalidArgument("tasks: expected objects");
   const json::object& object = value.get_object();

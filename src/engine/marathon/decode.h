@@ -1,5 +1,5 @@
-// What Marathon answers, taken apart: JSON of its REST interface and its stream of events. Hostile
-// bytes: bounded and checked (tests/fuzz/marathon_fuzz.cc). Pure.
+// Decoders for Marathon's REST responses and its event stream. Input is untrusted: bounded and
+// checked (tests/fuzz/marathon_fuzz.cc). Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,19 @@ struct MesosTask {
   std::string state;  // TASK_RUNNING, TASK_STAGING, TASK_UNREACHABLE …
 };
 
+// The last failure of an app.
 struct Failure {
-  std::string task;  // its Mesos id; empty: none
+  std::string task;  // Mesos task id; empty: none
   std::string host;
   std::string message;
   std::string state;
 };
 
+// An app of a Shoal job.
 struct App {
   std::string id;
-  std::string role;  // by its label
-  std::string dir;   // of the job, by its label
+  std::string role;  // from its label
+  std::string dir;   // the job's directory, from its label
   int instances = 0;
   std::vector<MesosTask> tasks;
   Failure last_failure;
@@ -38,7 +40,7 @@ struct App {
 // GET /v2/apps?label=…&embed=apps.tasks&embed=apps.lastTaskFailure
 Result<std::vector<App>> DecodeApps(std::string_view body);
 
-// Why instances of an app do not start: a sentence without its subject.
+// The reason why instances of an app do not start, as a predicate.
 struct PendingApp {
   std::string app;
   std::string reason;
@@ -46,19 +48,20 @@ struct PendingApp {
 // GET /v2/queue
 Result<std::vector<PendingApp>> DecodeQueue(std::string_view body);
 
-// The deployments that a change waits for, of a 409's body; empty if it names none.
+// The conflicting deployments in the body of a 409; empty if it names none.
 std::vector<std::string> DecodeConflict(std::string_view body);
-// Of the answer to a change; empty if it says none.
+// The deployment id in the response to a change; empty if there is none.
 std::string DecodeDeployment(std::string_view body);
-// GET /v2/deployments: those that run.
+// GET /v2/deployments: ids of the running deployments.
 Result<std::vector<std::string>> DecodeDeployments(std::string_view body);
 
-// What a bad answer says, as one line for people.
+// The message of an error response, as one line.
 std::string DecodeErrorMessage(std::string_view body);
 
-// GET /v2/info: where Mesos' leader shows its numbers; empty if it does not say.
+// GET /v2/info: URL of the Mesos leader; empty if it is missing.
 Result<std::string> DecodeMesosUrl(std::string_view body);
 
+// Total resources of the Mesos cluster.
 struct ClusterResources {
   double cpus = 0;
   double memory_mb = 0;
@@ -67,6 +70,7 @@ struct ClusterResources {
 // GET /metrics/snapshot of Mesos.
 Result<ClusterResources> DecodeClusterResources(std::string_view body);
 
+// An event of Marathon's event stream; fields that it does not have are empty.
 struct Event {
   std::string type;  // status_update_event, deployment_success …
   std::string app;
@@ -76,11 +80,11 @@ struct Event {
   std::string host;
 };
 
-// Takes a stream of server-sent events apart. Plain value.
+// Incremental parser of server-sent events. Plain value.
 class ServerSentEventParser {
  public:
-  // Appends the events that are whole now. An event over 1 MiB is an error; one that is no JSON of
-  // Marathon's is passed over.
+  // Appends the events that are complete. An event over 1 MiB is an error; an event that is not
+  // Marathon's JSON is skipped.
   Status Feed(std::string_view bytes, std::vector<Event>* events);
 
  private:

@@ -38,7 +38,7 @@ void EventListener::Listen() {
     std::unique_lock lock(mu_);
     stream_.reset();
     if (ending_) return;
-    LogInfo("the events of Marathon at {} broke off: {}; asking again", api_->url(),
+    LogInfo("the event stream of Marathon at {} broke: {}; reconnecting", api_->url(),
             ended.message());
     if (ends_.wait_for(lock, retry, [this] { return ending_; })) return;
     retry = std::min(retry * 2, kLongestRetry);

@@ -1,5 +1,5 @@
-// Listens to a Marathon's stream of events, on a thread of its own. Events only make the engine
-// look (as with Docker's, ADR 82): one that is lost costs time and nothing else.
+// Reads Marathon's event stream on its own thread. Events only trigger a poll of Marathon's state
+// (as with Docker, ADR 82), so a lost event only causes a delay.
 #pragma once
 
 #include <condition_variable>
@@ -12,12 +12,13 @@
 
 namespace shoal::engine::marathon {
 
+// Runs from construction to destruction; reconnects with back-off. Thread-safe.
 class EventListener {
  public:
-  // `api` outlives it. `on_event` is called on its thread; an event without a type says that the
-  // stream is there again.
+  // `api` outlives the listener. `on_event` is called on the listener's thread; an event without a
+  // type means that the stream was (re)connected.
   EventListener(const MarathonApi* api, std::function<void(const Event&)> on_event);
-  // Waits for a call under way.
+  // Waits for a running callback.
   ~EventListener();
 
  private:

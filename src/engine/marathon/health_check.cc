@@ -1,7 +1,7 @@
-// `shoal marathon health DIR ROLE`: what Marathon's health check of a role runs in each of its
-// Mesos tasks (ADR 108). Says with its exit code whether the program that is held there is well:
-// by the role's `health` while it runs; whatever else there is, nothing, a program that has ended,
-// a job that stops, is for others to judge, and well.
+// `shoal marathon health DIR ROLE`: the command of Marathon's health checks, run in each Mesos task
+// of a role (ADR 108). Its exit code is the result of the role's `health` check while the program
+// runs. In all other states (no program, an ended program, a stopping job) the task is healthy: the
+// coordinator decides about those.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 constexpr int kWell = 0;
 constexpr int kIll = 1;
 constexpr size_t kMaxJob = size_t{16} << 20;
-constexpr size_t kMostAnswer = 4096;  // the status line is within
+constexpr size_t kMostAnswer = 4096;  // enough for the status line
 constexpr int kLeastGood = 200;
 constexpr int kMostGood = 399;
 
@@ -39,7 +39,7 @@ struct ProbeResult {
   job::Health how;
 };
 
-// The index whose program this Mesos task is said to run; nothing if it runs none.
+// The index of the task that this Mesos task runs; nothing if it runs none.
 std::optional<int> RunningIndex(const std::string& job_dir, const std::string& role,
                                 const DesiredState& orders, const std::string& mesos_task) {
   for (const AgentTask& ordered : orders.tasks) {
@@ -48,7 +48,7 @@ std::optional<int> RunningIndex(const std::string& job_dir, const std::string& r
     std::optional<AgentEvent> last;
     for (auto lines = reader.Read(); lines.ok() && !lines->empty(); lines = reader.Read())
       last = std::move(lines->back());
-    if (!last || last->sign != EventKind::kTask || last->node != mesos_task) continue;
+    if (!last || last->kind != EventKind::kTask || last->node != mesos_task) continue;
     if (last->event.phase == TaskPhase::kRunning) return ordered.task.index;
   }
   return std::nullopt;
@@ -77,7 +77,7 @@ std::string PortVariable(const std::string& name) {
   return variable;
 }
 
-// The status line of a GET.
+// Sends a GET and returns the status line.
 Status AskHttp(int socket, const std::string& path) {
   TRY(WriteAll(socket, "GET " + path +
                            " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: shoal\r\n"
@@ -121,11 +121,11 @@ Status AskCommand(const ProbeResult& asked) {
                                       : " exited with " + std::to_string(end.exit_code)));
 }
 
-// Of what runs. A program that ends meanwhile is not there to be asked.
+// Checks a running program. A program that ends during the check counts as healthy.
 Status Ask(const ProbeResult& asked) {
   const auto program = FindTaskProgram(asked.job_id, asked.role, asked.index);
   if (!program.ok() || RunsFor(program->start_ticks) < asked.how.grace) return Status::Ok();
-  // Who hangs does not answer: the signal ends us, which is no answer either.
+  // A hanging check is ended by SIGALRM, which counts as a failure.
   ::alarm(static_cast<unsigned>(
       std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(asked.how.timeout).count())));
   Status said =

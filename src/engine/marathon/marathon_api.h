@@ -1,4 +1,4 @@
-// Calls to one Marathon. Used by marathon_engine.cc.
+// Client of Marathon's REST interface. Used by marathon_engine.cc.
 #pragma once
 
 #include <chrono>
@@ -14,32 +14,32 @@
 
 namespace shoal::engine::marathon {
 
-// Thread-safe. All calls block, at most half a minute. Unavailable if Marathon does not answer,
-// Unauthenticated and PermissionDenied as it says.
+// Thread-safe. All calls block for at most 30 s. Unavailable if Marathon does not answer;
+// Unauthenticated and PermissionDenied for 401 and 403.
 class MarathonApi {
  public:
-  // `authorities`: a PEM file; empty: the machine's.
+  // `authorities`: PEM file of trusted certificates; empty: the machine's.
   static Result<std::unique_ptr<MarathonApi>> Make(const std::string& url,
                                                    const std::string& authorities,
                                                    const Credentials& credentials);
   const std::string& url() const { return client_->url(); }
 
-  // All of the cluster's, used or not.
+  // Total resources of the cluster, used or not.
   Result<Capacity> Numbers() const;
-  // What came of a change.
+  // Result of a change.
   struct Change {
-    std::string deployment;                // that was begun; empty: nothing was to be done
-    std::vector<std::string> conflicting;  // what it waits for: nothing was done
+    std::string deployment;                // id of the started deployment; empty: no change
+    std::vector<std::string> conflicting;  // deployments that block the change; it was not made
   };
   Result<Change> PutGroup(const json::object& group, bool force) const;
   Result<Change> KillTasks(const std::vector<std::string>& ids, bool force) const;
-  // The deployment that removes it; empty if there is no such group.
+  // Returns the deployment that removes the group; empty if there is no such group.
   Result<std::string> DeleteGroup(const std::string& id) const;
-  // Those that run.
+  // Ids of the running deployments.
   Result<std::vector<std::string>> Deployments() const;
   Result<std::vector<App>> AppsOf(const std::string& job_id) const;
   Result<std::vector<PendingApp>> Queue() const;
-  // Of tasks' changes of state and of ended deployments.
+  // Stream of task state changes and ended deployments.
   Result<std::unique_ptr<net::HttpStream>> Events() const;
 
  private:

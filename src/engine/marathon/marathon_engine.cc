@@ -1,6 +1,7 @@
-// Two threads beside the callers': one reads what holders write (inotify, and each second where the
-// kernel does not tell), one looks at Marathon: when its events say that something happened, and
-// every so often in case one was lost. A third for each Marathon listens to its events.
+// Two threads: reader_ reads the executors' event logs (inotify, and once a second because inotify
+// misses changes of other hosts); poller_ polls Marathon, when an event triggers it and
+// periodically in case an event was lost. One more thread per Marathon reads its event stream. All
+// job state is guarded by mu_, which is never held during a call to Marathon or to a watch.
 #include "engine/marathon/marathon_engine.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/agent/directory_watcher.h"
+#include "engine/agent/agent_engine.h"
 #include "engine/exec/local_exec.h"
 #include "engine/marathon/event_listener.h"
 #include "engine/marathon/marathon_api.h"
@@ -32,38 +33,41 @@ using marathon::MarathonApi;
 using marathon::MarathonJob;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReadAgain{1000};
-constexpr milliseconds kLookGap{100};      // between two looks at Marathon
-constexpr milliseconds kWaitingGap{1000};  // … while something has to start or to go
-constexpr milliseconds kQuietGap{15'000};  // … while all runs
-// How long holders may take beyond the grace to end what they hold, before the group goes anyway.
+constexpr milliseconds kPollGap{100};      // minimum between two polls of Marathon
+constexpr milliseconds kWaitingGap{1000};  // interval while a task has to start or to end
+constexpr milliseconds kQuietGap{15'000};  // interval while all tasks run
+// Time beyond the grace that executors get to end their tasks before the group is removed.
 constexpr milliseconds kHolderPatience{3'000};
 constexpr milliseconds kGonePatience{60'000};
 constexpr milliseconds kConflictPatience{30'000};
 constexpr milliseconds kAskAgain{100};
 
-// A Marathon and those who listen to it.
+// A Marathon and the listener of its events.
 struct Cluster {
   std::unique_ptr<MarathonApi> api;
   std::unique_ptr<marathon::EventListener> listener;
 };
 
-class MarathonEngine final : public PublishingEngine {
+// What the engine keeps of a job.
+struct JobEntry {
+  std::unique_ptr<MarathonJob> job;
+  Cluster* cluster = nullptr;
+  std::set<std::string> deployments;  // started by this engine
+  bool sent = false;                  // one of them was started before the last poll
+};
+
+// Clusters are created on first use and live as long as the engine. A job is added by Apply or
+// Adopt and removed at the end of Stop.
+class MarathonEngine final : public AgentEngine<MarathonJob, JobEntry>, public Executes {
  public:
   MarathonEngine(MarathonEngineOptions options, DirectoryWatcher changes)
-      : options_(std::move(options)), changes_(std::move(changes)) {
-    reader_ = std::thread([this] { ReadExecutorEvents(); });
-    looker_ = std::thread([this] { LookAtMarathon(); });
+      : AgentEngine(std::move(changes)), options_(std::move(options)) {
+    StartReader();
+    poller_ = std::thread([this] { PollMarathon(); });
   }
   ~MarathonEngine() override {
-    {
-      std::lock_guard lock(mu_);
-      ending_ = true;
-    }
-    changes_.Wake();
-    changed_.notify_all();
-    reader_.join();
-    looker_.join();
+    StopReader();
+    poller_.join();
     clusters_.clear();
   }
 
@@ -79,81 +83,48 @@ class MarathonEngine final : public PublishingEngine {
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
   Result<Endpoint> Dial(const std::string& job_id) override;
-  Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
-                              size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
                             uint16_t port) override;
 
  private:
-  struct JobEntry {
-    std::unique_ptr<MarathonJob> job;
-    Cluster* cluster = nullptr;
-    std::set<std::string> deployments;  // that we began
-    bool sent = false;                  // … one of them before Marathon was asked last
-  };
-
-  void ReadExecutorEvents();
-  void LookAtMarathon();
-  void LookAt(const std::string& job_id);
-  std::vector<TaskEvent> TakeApps(const std::string& job_id, const std::vector<marathon::App>& apps,
-                                  const std::map<MarathonJob::Key, std::string>& running,
-                                  std::vector<std::string>* surplus, bool* group_shrinks);
+  MarathonJob& JobOf(const JobEntry& entry) const override { return *entry.job; }
+  // An end of a task may leave a Mesos task to kill: triggers a poll.
+  void OnPublished(const std::vector<TaskEvent>& events) override;
+  void PollMarathon();
+  void PollJob(const std::string& job_id);
+  std::vector<TaskEvent> ApplyApps(const std::string& job_id,
+                                   const std::vector<marathon::App>& apps,
+                                   const std::map<MarathonJob::Key, std::string>& running,
+                                   std::vector<std::string>* surplus, bool* group_shrinks);
   void Listen(Cluster* cluster);  // under mu_
   Result<Cluster*> ClusterOf(const job::Marathon& settings);
-  // That of a job of another process of ours, as the job's directory says.
+  // The cluster of another controller's job, by the records in the job's directory.
   Result<Cluster*> ClusterOfRecord(const std::string& job_id);
   Status SendGroup(const std::string& job_id);
   Status RemoveGroup(MarathonApi* api, const std::string& job_id);
-  // NotFound with where it is, if that is not here.
+  // NotFound with the task's host if it runs on another one.
   Status Elsewhere(const std::string& job_id, const std::string& role, int index,
                    const Status& here);
 
   const MarathonEngineOptions options_;
-  const DirectoryWatcher changes_;
 
   std::mutex connect_mu_;
   std::map<std::string, Cluster> clusters_;  // by URL; guarded by connect_mu_, none is removed
-  std::mutex mu_;
-  std::condition_variable changed_;                // something was read or said, or we end
-  std::map<std::string, JobEntry> jobs_;           // guarded by mu_
   std::map<std::string, marathon::Failure> said_;  // guarded by mu_: how Mesos tasks ended
   bool look_ = false;                              // guarded by mu_
-  bool ending_ = false;                            // guarded by mu_
-  int publishing_ = 0;  // guarded by mu_: threads that tell what is in jobs_ already
-  std::thread reader_;
-  std::thread looker_;
+  std::thread poller_;
 };
 
 // ---- the threads ----
 
-void MarathonEngine::ReadExecutorEvents() {
-  for (;;) {
-    std::vector<TaskEvent> events;
-    std::optional<milliseconds> timeout;
-    {
-      std::lock_guard lock(mu_);
-      if (ending_) return;
-      for (auto& [id, held] : jobs_) {
-        const std::vector<TaskEvent> read = held.job->Read();
-        events.insert(events.end(), read.begin(), read.end());
-      }
-      if (!jobs_.empty()) timeout = kReadAgain;
-      ++publishing_;
-    }
-    Publish(events);
-    {
-      std::lock_guard lock(mu_);
-      --publishing_;
-      for (const TaskEvent& event : events) look_ = look_ || event.phase == TaskPhase::kEnded;
-    }
-    changed_.notify_all();
-    changes_.Wait(timeout);
-  }
+void MarathonEngine::OnPublished(const std::vector<TaskEvent>& events) {
+  for (const TaskEvent& event : events) look_ = look_ || event.phase == TaskPhase::kEnded;
 }
 
-void MarathonEngine::LookAtMarathon() {
+void MarathonEngine::PollMarathon() {
   TimePoint looked{};
   for (;;) {
     std::vector<std::string> ids;
@@ -162,8 +133,8 @@ void MarathonEngine::LookAtMarathon() {
       for (;;) {
         if (ending_) return;
         bool waits = false;
-        for (const auto& [id, held] : jobs_) waits = waits || held.job->Waits();
-        const Duration gap = look_ ? kLookGap : waits ? kWaitingGap : kQuietGap;
+        for (const auto& [id, entry] : jobs_) waits = waits || entry.job->Waits();
+        const Duration gap = look_ ? kPollGap : waits ? kWaitingGap : kQuietGap;
         const Duration left = looked + gap - options_.clock->Now();
         if (!jobs_.empty() && left <= Duration(0)) break;
         if (jobs_.empty()) {
@@ -173,38 +144,38 @@ void MarathonEngine::LookAtMarathon() {
         }
       }
       look_ = false;
-      for (const auto& [id, held] : jobs_) ids.push_back(id);
+      for (const auto& [id, entry] : jobs_) ids.push_back(id);
     }
-    for (const std::string& id : ids) LookAt(id);
+    for (const std::string& id : ids) PollJob(id);
     looked = options_.clock->Now();
   }
 }
 
-void MarathonEngine::LookAt(const std::string& job_id) {
+void MarathonEngine::PollJob(const std::string& job_id) {
   MarathonApi* api = nullptr;
   bool waits = false;
   std::map<MarathonJob::Key, std::string> running;
   {
     std::lock_guard lock(mu_);
-    const auto held = jobs_.find(job_id);
-    if (held == jobs_.end() || held->second.job->stopping() || held->second.job->over()) return;
-    api = held->second.cluster->api.get();
-    // A group that is sent while we ask is not gone because the answer has none.
-    held->second.sent = !held->second.deployments.empty();
-    running = held->second.job->Running();
-    waits = held->second.job->Waits();
+    const auto entry = jobs_.find(job_id);
+    if (entry == jobs_.end() || entry->second.job->stopping() || entry->second.job->over()) return;
+    api = entry->second.cluster->api.get();
+    // A group that is sent during the query may be missing from the response.
+    entry->second.sent = !entry->second.deployments.empty();
+    running = entry->second.job->Running();
+    waits = entry->second.job->Waits();
   }
   const auto apps = api->AppsOf(job_id);
-  if (!apps.ok()) return LogInfo("{}", apps.status().message());  // nothing is known
+  if (!apps.ok()) return LogInfo("{}", apps.status().message());  // state unknown: no change
   std::vector<std::string> surplus;
   bool group_shrinks = false;
-  std::vector<TaskEvent> events = TakeApps(job_id, *apps, running, &surplus, &group_shrinks);
+  std::vector<TaskEvent> events = ApplyApps(job_id, *apps, running, &surplus, &group_shrinks);
   if (waits) {
     const auto queue = api->Queue();
     std::lock_guard lock(mu_);
-    const auto held = jobs_.find(job_id);
-    if (queue.ok() && held != jobs_.end()) {
-      const std::vector<TaskEvent> told = held->second.job->TellWaiting(*queue);
+    const auto entry = jobs_.find(job_id);
+    if (queue.ok() && entry != jobs_.end()) {
+      const std::vector<TaskEvent> told = entry->second.job->ReportPendingApps(*queue);
       events.insert(events.end(), told.begin(), told.end());
     }
   }
@@ -217,23 +188,23 @@ void MarathonEngine::LookAt(const std::string& job_id) {
   }
 }
 
-std::vector<TaskEvent> MarathonEngine::TakeApps(
+std::vector<TaskEvent> MarathonEngine::ApplyApps(
     const std::string& job_id, const std::vector<marathon::App>& apps,
     const std::map<MarathonJob::Key, std::string>& running, std::vector<std::string>* surplus,
     bool* group_shrinks) {
   std::lock_guard lock(mu_);
-  const auto held = jobs_.find(job_id);
-  if (held == jobs_.end() || held->second.job->stopping()) return {};
-  MarathonJob* const job = held->second.job.get();
-  std::vector<TaskEvent> events = job->Read();
-  if (apps.empty() && held->second.sent) {
+  const auto entry = jobs_.find(job_id);
+  if (entry == jobs_.end() || entry->second.job->stopping()) return {};
+  MarathonJob* const job = entry->second.job.get();
+  std::vector<TaskEvent> events = job->ReadEvents();
+  if (apps.empty() && entry->second.sent) {
     const std::vector<TaskEvent> over =
-        job->OverWith("its group " + marathon::GroupId(job->settings().marathon, job_id) +
-                      " is gone from Marathon; somebody else removed it");
+        job->MarkEnded("its group " + marathon::GroupId(job->settings().marathon, job_id) +
+                       " was removed from Marathon by another party");
     events.insert(events.end(), over.begin(), over.end());
     return events;
   }
-  const std::vector<TaskEvent> lost = job->Look(apps, running, said_);
+  const std::vector<TaskEvent> lost = job->ReconcileApps(apps, running, said_);
   events.insert(events.end(), lost.begin(), lost.end());
   *surplus = job->Surplus(apps, group_shrinks);
   *group_shrinks = *group_shrinks && !job->settings().job_id.empty();
@@ -248,7 +219,8 @@ Result<Cluster*> MarathonEngine::ClusterOf(const job::Marathon& settings) {
   if (url.empty() && variable != nullptr) url = variable;
   if (url.empty())
     return InvalidArgument(
-        "it is not said where Marathon is: set SHOAL_MARATHON_URL, or marathon.url in the job "
+        "the address of Marathon is not configured: set SHOAL_MARATHON_URL, or marathon.url in the "
+        "job "
         "file: http://leader.mesos:8080");
   std::lock_guard lock(connect_mu_);
   Cluster& cluster = clusters_[url];
@@ -286,32 +258,32 @@ Status MarathonEngine::Apply(const DesiredJob& desired) {
   bool fresh = false;
   {
     std::lock_guard lock(mu_);
-    JobEntry& held = jobs_[desired.job_id];
-    fresh = held.job == nullptr;
+    JobEntry& entry = jobs_[desired.job_id];
+    fresh = entry.job == nullptr;
     if (fresh) {
       auto made = MarathonJob::Make(desired.job_id, desired.job_dir);
       if (!made.ok()) {
         jobs_.erase(desired.job_id);
         return made.status();
       }
-      held.job = std::move(*made);
-      held.cluster = cluster;
-      changes_.Add(marathon::SlotsDir(held.job->dir()));
+      entry.job = std::move(*made);
+      entry.cluster = cluster;
+      changes_.Add(marathon::SlotsDir(entry.job->dir()));
     }
-    if (held.job->stopping())
+    if (entry.job->stopping())
       return FailedPrecondition("job " + desired.job_id + " is being stopped");
-    if (held.job->over())
+    if (entry.job->over())
       return FailedPrecondition("job " + desired.job_id + " is gone from Marathon");
-    TRY(held.job->Order(desired, std::move(orders)));
+    TRY(entry.job->WriteDesired(desired, std::move(orders)));
     Listen(cluster);
   }
   changes_.Wake();
   const Status sent = SendGroup(desired.job_id);
   if (!sent.ok() && fresh) {
     std::lock_guard lock(mu_);
-    if (const auto held = jobs_.find(desired.job_id); held != jobs_.end()) {
-      held->second.job->RemoveRecords();
-      jobs_.erase(held);
+    if (const auto entry = jobs_.find(desired.job_id); entry != jobs_.end()) {
+      entry->second.job->RemoveRecords();
+      jobs_.erase(entry);
     }
   }
   changed_.notify_all();
@@ -332,7 +304,7 @@ void MarathonEngine::Listen(Cluster* cluster) {
       });
 }
 
-// What we began ourselves is overtaken at once; for what somebody else began we wait.
+// Overrides conflicting deployments of this engine at once, and waits for those of others.
 Status MarathonEngine::SendGroup(const std::string& job_id) {
   const TimePoint until = options_.clock->Now() + kConflictPatience;
   bool force = false;
@@ -341,28 +313,28 @@ Status MarathonEngine::SendGroup(const std::string& job_id) {
     MarathonApi* api = nullptr;
     {
       std::lock_guard lock(mu_);
-      const auto held = jobs_.find(job_id);
-      if (held == jobs_.end()) return Cancelled("the job was stopped");
-      const std::string& asked = held->second.job->settings().marathon.program;
-      group = held->second.job->Group(asked.empty() ? options_.program : asked);
-      api = held->second.cluster->api.get();
+      const auto entry = jobs_.find(job_id);
+      if (entry == jobs_.end()) return Cancelled("the job was stopped");
+      const std::string& asked = entry->second.job->settings().marathon.program;
+      group = entry->second.job->Group(asked.empty() ? options_.program : asked);
+      api = entry->second.cluster->api.get();
     }
     TRY_ASSIGN(const MarathonApi::Change change, api->PutGroup(group, force));
     std::unique_lock lock(mu_);
-    const auto held = jobs_.find(job_id);
-    if (held == jobs_.end()) return Cancelled("the job was stopped");
+    const auto entry = jobs_.find(job_id);
+    if (entry == jobs_.end()) return Cancelled("the job was stopped");
     if (change.conflicting.empty()) {
-      held->second.deployments.insert(change.deployment);
+      entry->second.deployments.insert(change.deployment);
       return Status::Ok();
     }
-    const auto& ours = held->second.deployments;
+    const auto& ours = entry->second.deployments;
     force = std::all_of(change.conflicting.begin(), change.conflicting.end(),
                         [&](const std::string& id) { return ours.contains(id); });
     if (force) continue;
     if (options_.clock->Now() > until)
       return FailedPrecondition(
           "Marathon still runs the deployment " + change.conflicting.front() +
-          " of somebody else's, which holds the job's group; `DELETE /v2/deployments/" +
+          ", which Shoal did not start and which locks the job's group; `DELETE /v2/deployments/" +
           change.conflicting.front() + "` ends it");
     if (changed_.wait_for(lock, kWaitingGap, [this] { return ending_; }))
       return Cancelled("the engine ends");
@@ -383,17 +355,17 @@ Result<std::vector<TaskStatus>> MarathonEngine::Adopt(const std::string& job_id,
   auto found = MarathonJob::Find(job_id, job_dir.empty() ? apps[0].dir : job_dir);
   if (!found.ok()) return found.status();
   std::lock_guard lock(mu_);
-  JobEntry& held = jobs_[job_id];
-  if (held.job == nullptr) {
-    held.job = std::move(*found);
-    held.cluster = cluster;
-    held.deployments.insert("");  // of an earlier engine
+  JobEntry& entry = jobs_[job_id];
+  if (entry.job == nullptr) {
+    entry.job = std::move(*found);
+    entry.cluster = cluster;
+    entry.deployments.insert("");  // of an earlier engine
   }
   Listen(cluster);
-  changes_.Add(marathon::SlotsDir(held.job->dir()));
+  changes_.Add(marathon::SlotsDir(entry.job->dir()));
   changed_.notify_all();
   changes_.Wake();
-  return held.job->List();
+  return entry.job->List();
 }
 
 Status MarathonEngine::Stop(const std::string& job_id, milliseconds grace) {
@@ -405,7 +377,7 @@ Status MarathonEngine::Stop(const std::string& job_id, milliseconds grace) {
       MarathonJob* const job = it->second.job.get();
       cluster = it->second.cluster;
       if (!job->over()) {
-        TRY(job->OrderStop(grace));
+        TRY(job->WriteStop(grace));
         const auto done = [&] { return publishing_ == 0 && !job->AnyRunning(); };
         changed_.wait_for(lock, grace + kHolderPatience, done);
       }
@@ -415,23 +387,12 @@ Status MarathonEngine::Stop(const std::string& job_id, milliseconds grace) {
     TRY_ASSIGN(cluster, ClusterOfRecord(job_id));
   }
   TRY(RemoveGroup(cluster->api.get(), job_id));
-  std::vector<TaskEvent> events;
-  {
-    std::lock_guard lock(mu_);
-    const auto it = jobs_.find(job_id);
-    if (it == jobs_.end()) return Status::Ok();
-    events = it->second.job->Read();
-    const std::vector<TaskEvent> untold = it->second.job->EndAll();
-    events.insert(events.end(), untold.begin(), untold.end());
-    it->second.job->RemoveRecords();
-    jobs_.erase(it);
-  }
-  Publish(events);
+  FinishStopped(job_id);
   return Status::Ok();
 }
 
-// Whatever group it is in. Marathon may forget the apps before their Mesos tasks have ended: the
-// deployment that removes them tells.
+// Removes the group that contains the job's apps, whatever its name. Marathon may drop the apps
+// before their Mesos tasks have ended, so this waits for the deployment that removes them.
 Status MarathonEngine::RemoveGroup(MarathonApi* api, const std::string& job_id) {
   const TimePoint until = options_.clock->Now() + kGonePatience;
   std::string group, deployment;
@@ -460,10 +421,9 @@ Result<Endpoint> MarathonEngine::Dial(const std::string& job_id) {
   std::string dir, service;
   {
     std::lock_guard lock(mu_);
-    const auto job = jobs_.find(job_id);
-    if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
-    dir = job->second.job->dir();
-    service = marathon::CoordinatorService(job->second.job->settings().marathon, job_id);
+    TRY_ASSIGN(const JobEntry* const entry, FindJob(job_id));
+    dir = entry->job->dir();
+    service = marathon::CoordinatorService(entry->job->settings().marathon, job_id);
   }
   const auto place = ReadCoordinatorLocation(job_id, dir);
   if (place.ok()) return place->endpoint;
@@ -473,19 +433,6 @@ Result<Endpoint> MarathonEngine::Dial(const std::string& job_id) {
   TRY_ASSIGN(const auto found, net::LookUpSrv(service, dns, kDnsPatience));
   const net::Service& first = found.front();
   return Endpoint{first.address.empty() ? first.target : first.address, first.port};
-}
-
-Result<std::string> MarathonEngine::TaskLog(const std::string& job_id, const std::string& role,
-                                            int index, size_t limit) {
-  TRY(CheckName("role", role));
-  std::string dir;
-  {
-    std::lock_guard lock(mu_);
-    const auto job = jobs_.find(job_id);
-    if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
-    dir = job->second.job->dir();
-  }
-  return ReadTail(TaskLogPath(dir, role, index), limit);
 }
 
 Status MarathonEngine::Elsewhere(const std::string& job_id, const std::string& role, int index,

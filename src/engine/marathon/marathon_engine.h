@@ -1,10 +1,10 @@
-// The engine of a cluster under Mesos with Marathon: a job is a group, a role an app, a task runs
-// under a holder (inside.h) in one of that app's Mesos tasks.
+// The engine of a Mesos cluster with Marathon: a job is a group, a role is an app, and each task
+// runs under an executor (marathon_helper.h) in one of the app's Mesos tasks.
 //
-//   controller: marathon_engine ── PUT /v2/groups/shoal/JOB ──▶ Marathon ──▶ agent: holder ──▶ task
-//     marathon_job │ orders.json ─────────────────────────────────────────▶ table, one place
-//                  │ ◀──────────────────────── places/ROLE-N.jsonl             │
-//                  └─ events, then the job's apps: what is lost, why it waits
+//   controller: marathon_engine ── PUT /v2/groups/shoal/JOB ──▶ Marathon ──▶ executor ──▶ task
+//     marathon_job │ orders.json ──────────────────────────────▶ TaskTable, one slot
+//                  │ ◀──────────────────────── places/ROLE-N.jsonl   │
+//                  └─ Marathon's events trigger a poll of the job's apps: lost and waiting tasks
 #pragma once
 
 #include <memory>
@@ -17,18 +17,19 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct MarathonEngineOptions {
-  // Absolute path of shoal, at which all agents find it; `PROGRAM marathon …` is inside.h.
+  // Absolute path of shoal on all agents, which run `PROGRAM marathon …` (marathon_helper.h).
   std::string program;
-  std::string url;  // where a job file names none; empty: SHOAL_MARATHON_URL
+  std::string url;  // default for job files without marathon.url; empty: SHOAL_MARATHON_URL
   const Clock* clock = RealClock::Get();
   RestartRules restart;
-  // Between SIGTERM and SIGKILL of a task that Apply no longer names.
+  // Time between SIGTERM and SIGKILL of a task that Apply no longer lists.
   std::chrono::milliseconds remove_grace{10'000};
-  FindJobDir job_dir;  // of jobs that this engine has not been told of by Adopt
+  FindJobDir job_dir;  // finds jobs of other controller processes
 };
 
-// Starts two threads. Asks Marathon for nothing yet.
+// Starts two threads. Contacts Marathon only when a method needs it.
 Result<std::unique_ptr<Engine>> MakeMarathonEngine(MarathonEngineOptions options);
 
 }  // namespace shoal::engine

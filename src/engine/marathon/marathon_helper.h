@@ -1,8 +1,9 @@
-// What runs inside a Mesos task, as `shoal marathon …`; started by Marathon, not by people:
+// The internal commands `shoal marathon …`, started by Marathon inside a Mesos task:
 //
-//   hold DIR ROLE    one instance of a role's app (holder.cc): takes a place of the role, runs its
-//                    launcher, and holds still when that has ended
-//   health DIR ROLE  the health check of such an instance (health.cc)
+//   hold DIR ROLE    an executor, one instance of a role's app (executor.cc): acquires a slot of
+//   the
+//                    role, runs its launcher, and keeps the slot after the launcher's end
+//   health DIR ROLE  the health check of such an instance (health_check.cc)
 #pragma once
 
 #include <filesystem>
@@ -14,24 +15,24 @@
 
 namespace shoal::engine::marathon {
 
-// What `shoal marathon WORDS` does; gives its exit code. InvalidArgument for other words.
+// Runs `shoal marathon WORDS`; returns its exit code. InvalidArgument for unknown words.
 Result<int> RunHelper(const std::vector<std::string>& words);
 
-// RunHelper's.
+// The command `hold`.
 Result<int> RunExecutor(const std::string& job_dir, const std::string& role);
 
-// RunHelper's: 0 if the program that this Mesos task holds is well, or none of its runs now.
+// The command `health`: 0 if the program of this Mesos task is healthy or none runs now.
 Result<int> RunHealth(const std::string& job_dir, const std::string& role);
 
-// ---- What engine and holders share: files of the job's directory (docs/formats/marathon.md) ----
+// ---- Files in the job's directory, shared by engine and executors (docs/formats/marathon.md) ----
 
-// Who of a role holds the place `index` has this file locked (flock); a line for each start and
-// end of its task (engine/agent/desired_state.h), of which `node` is the Mesos task and `order` the
-// round.
+// The directory of slot files. The executor that owns the slot of task `index` holds a lock (flock)
+// on the slot's file and appends the task's events to it (engine/agent/desired_state.h); in them
+// `node` is the Mesos task and `order` the task's revision.
 std::filesystem::path SlotsDir(const std::string& job_dir);
 std::filesystem::path SlotPath(const std::string& job_dir, const std::string& role, int index);
 
-// The environment without what Marathon and Mesos say to their own, but for MESOS_SANDBOX and
+// The environment without the variables of Marathon and Mesos, except for MESOS_SANDBOX and
 // MESOS_TASK_ID.
 std::vector<std::string> WithoutMarathon(const std::vector<std::string>& environment);
 

@@ -45,19 +45,20 @@ Result<std::unique_ptr<MarathonJob>> MarathonJob::Make(const std::string& id,
 Result<std::unique_ptr<MarathonJob>> MarathonJob::Find(const std::string& id,
                                                        const std::string& dir) {
   std::unique_ptr<MarathonJob> job(new MarathonJob(id, dir));
-  TRY_ASSIGN(job->orders_, ReadDesiredState(dir));
-  if (job->orders_.job_id != id)
-    return DataLoss(DesiredStatePath(dir).string() + " is of the job " + job->orders_.job_id);
+  TRY_ASSIGN(job->desired_state_, ReadDesiredState(dir));
+  if (job->desired_state_.job_id != id)
+    return DataLoss(DesiredStatePath(dir).string() + " is of the job " +
+                    job->desired_state_.job_id);
   DesiredJob desired{id, dir, {}};
-  for (const AgentTask& task : job->orders_.tasks) {
+  for (const AgentTask& task : job->desired_state_.tasks) {
     Slot& place = job->SlotOf({task.task.role, task.task.index});
-    place.round = task.round;
+    place.revision = task.revision;
     place.named = true;
     desired.tasks.push_back(task.task);
   }
   job->needs_ = RoleRequirements(desired);
   for (const auto& [role, need] : job->needs_) job->instances_[role] = need.instances;
-  (void)job->Read();
+  (void)job->ReadEvents();
   return job;
 }
 
@@ -65,17 +66,17 @@ MarathonJob::Slot& MarathonJob::SlotOf(const Key& key) {
   return places_.try_emplace(key, SlotPath(dir_, key.first, key.second)).first->second;
 }
 
-Status MarathonJob::Order(const DesiredJob& desired, DesiredState rest) {
+Status MarathonJob::WriteDesired(const DesiredJob& desired, DesiredState rest) {
   rest.job_id = id_;
-  rest.number = orders_.number + 1;
+  rest.revision = desired_state_.revision + 1;
   std::set<Key> named;
   for (const DesiredTask& task : desired.tasks) {
     const Key key{task.role, task.index};
     const bool known = places_.contains(key);
     Slot& place = SlotOf(key);
-    if (known && !place.named) ++place.round;
+    if (known && !place.named) ++place.revision;
     named.insert(key);
-    rest.tasks.push_back({task, place.round});
+    rest.tasks.push_back({task, place.revision});
   }
   for (auto& [key, place] : places_) place.named = named.contains(key);
   for (auto& [role, need] : needs_) need.instances = 0;
@@ -85,23 +86,23 @@ Status MarathonJob::Order(const DesiredJob& desired, DesiredState rest) {
   }
   settings_ = desired;
   settings_.tasks.clear();
-  orders_ = std::move(rest);
+  desired_state_ = std::move(rest);
   const json::object place{{"version", 1},
                            {"url", settings_.marathon.url},
                            {"authorities", settings_.marathon.authorities}};
   TRY(WriteFileAtomically(SettingsPath(dir_), ToText(place) + "\n", 0600, false));
-  return WriteDesiredState(dir_, orders_);
+  return WriteDesiredState(dir_, desired_state_);
 }
 
-Status MarathonJob::OrderStop(std::chrono::milliseconds grace) {
-  orders_.stop = true;
-  orders_.grace = grace;
-  orders_.tasks.clear();
-  ++orders_.number;
-  return WriteDesiredState(dir_, orders_);
+Status MarathonJob::WriteStop(std::chrono::milliseconds grace) {
+  desired_state_.stop = true;
+  desired_state_.grace = grace;
+  desired_state_.tasks.clear();
+  ++desired_state_.revision;
+  return WriteDesiredState(dir_, desired_state_);
 }
 
-std::vector<TaskEvent> MarathonJob::Read() {
+std::vector<TaskEvent> MarathonJob::ReadEvents() {
   std::vector<TaskEvent> events;
   for (auto& [key, place] : places_) {
     auto lines = place.reader.Read();
@@ -117,10 +118,10 @@ std::vector<TaskEvent> MarathonJob::Read() {
 void MarathonJob::Take(const AgentEvent& line, const Key& key, Slot* place,
                        std::vector<TaskEvent>* events) {
   const TaskEvent& told = line.event;
-  if (line.sign != EventKind::kTask || told.role != key.first || told.index != key.second) return;
+  if (line.kind != EventKind::kTask || told.role != key.first || told.index != key.second) return;
   mesos_tasks_.insert(line.node);
-  // Its loss was told on Marathon's word, or its end at a stop. One that was only cut off may end
-  // later by itself: nobody makes it again then, and its end is news.
+  // The loss was already reported by Marathon, or the end by a stop. A task on an unreachable agent
+  // may end later by itself; then it is not started again, and its end is reported.
   const bool cut_off = place->seen && place->seen->phase == TaskPhase::kLost &&
                        place->seen->mesos_task == line.node && told.phase == TaskPhase::kEnded;
   const bool known = place->seen && place->seen->incarnation == told.incarnation &&
@@ -146,9 +147,9 @@ TaskEvent MarathonJob::EventOf(const Key& key, const Slot& place, const std::str
   return event;
 }
 
-std::vector<TaskEvent> MarathonJob::Look(const std::vector<App>& apps,
-                                         const std::map<Key, std::string>& running,
-                                         const std::map<std::string, Failure>& said) {
+std::vector<TaskEvent> MarathonJob::ReconcileApps(const std::vector<App>& apps,
+                                                  const std::map<Key, std::string>& running,
+                                                  const std::map<std::string, Failure>& said) {
   std::vector<TaskEvent> events;
   std::set<std::string> there;
   for (const App& app : apps) {
@@ -180,7 +181,8 @@ std::vector<TaskEvent> MarathonJob::CountFailures(const App& app) {
   if (last.task.empty() || mesos_tasks_.contains(last.task)) return events;
   std::set<std::string>& failed = failed_[app.role];
   failed.insert(last.task);
-  if (failed.size() < static_cast<size_t>(std::max(orders_.restart.attempts, 1))) return events;
+  if (failed.size() < static_cast<size_t>(std::max(desired_state_.restart.attempts, 1)))
+    return events;
   for (auto& [key, place] : places_) {
     if (key.first != app.role || place.seen || !place.named) continue;
     place.seen = Seen{0, TaskPhase::kRefused, ""};
@@ -194,8 +196,8 @@ std::vector<TaskEvent> MarathonJob::CountFailures(const App& app) {
   return events;
 }
 
-std::vector<TaskEvent> MarathonJob::TellWaiting(const std::vector<PendingApp>& waiting) {
-  const Key coordinator{kCoordinator, 0};
+std::vector<TaskEvent> MarathonJob::ReportPendingApps(const std::vector<PendingApp>& waiting) {
+  const Key coordinator{kCoordinatorRole, 0};
   const auto place = places_.find(coordinator);
   if (place == places_.end()) return {};
   const std::string group = GroupId(settings_.marathon, id_) + "/";
@@ -214,17 +216,17 @@ std::vector<TaskEvent> MarathonJob::TellWaiting(const std::vector<PendingApp>& w
   return {event};
 }
 
-std::vector<TaskEvent> MarathonJob::OverWith(const std::string& reason) {
+std::vector<TaskEvent> MarathonJob::MarkEnded(const std::string& reason) {
   over_ = true;
   for (auto& [key, place] : places_) {
     if (place.seen && Runs(place.seen->phase)) place.seen->phase = TaskPhase::kLost;
   }
-  TaskEvent event = EventOf({kCoordinator, 0}, SlotOf({kCoordinator, 0}), reason);
+  TaskEvent event = EventOf({kCoordinatorRole, 0}, SlotOf({kCoordinatorRole, 0}), reason);
   event.phase = TaskPhase::kRefused;
   return {event};
 }
 
-std::vector<TaskEvent> MarathonJob::EndAll() {
+std::vector<TaskEvent> MarathonJob::EndRemaining() {
   std::vector<TaskEvent> events;
   for (auto& [key, place] : places_) {
     if (!place.seen || !Runs(place.seen->phase)) continue;
@@ -241,7 +243,7 @@ void MarathonJob::RemoveRecords() const {
   fs::remove_all(SlotsDir(dir_), error);
 }
 
-// Those whose places are named, and those whose tasks have not ended yet.
+// Mesos tasks whose slots are listed, and those whose tasks have not ended yet.
 std::set<std::string> MarathonJob::NeededTasks() const {
   std::set<std::string> needed;
   for (const auto& [key, place] : places_) {

@@ -1,5 +1,6 @@
-// One job as the engine sees it: what it ordered, what holders wrote, what Marathon says. Owned by
-// the engine and called under its lock; its I/O is files of the job's directory.
+// One job as the engine sees it: the desired state it wrote, the events that executors logged, and
+// the state of its apps in Marathon. Owned by MarathonEngine and called under its lock. Reads and
+// writes files of the job's directory; makes no call to Marathon.
 #pragma once
 
 #include <chrono>
@@ -19,58 +20,61 @@
 
 namespace shoal::engine::marathon {
 
-// Where the job of this directory was sent, as MarathonJob::Order wrote it: url and authorities.
-// Nothing if it was not.
+// URL and authorities of the Marathon that runs the job of this directory, as
+// MarathonJob::WriteDesired recorded them; empty if there is no record.
 job::Marathon ReadSettings(const std::string& job_dir);
 
+// Made by Make or Find; WriteDesired and WriteStop write the desired state; ReadEvents,
+// ReconcileApps and ReportPendingApps return new events. Not thread-safe.
 class MarathonJob {
  public:
   using Key = std::pair<std::string, int>;
 
-  // A job of which nothing exists: what an earlier life of it left is removed.
+  // A new job. Removes files that an earlier job with this directory left.
   static Result<std::unique_ptr<MarathonJob>> Make(const std::string& id, const std::string& dir);
-  // From what an earlier engine wrote; NotFound if it wrote nothing.
+  // A job from an earlier engine's records; NotFound if there are none.
   static Result<std::unique_ptr<MarathonJob>> Find(const std::string& id, const std::string& dir);
 
-  // Writes what is to exist now. `rest`: of the orders, all but tasks and number.
-  Status Order(const DesiredJob& desired, DesiredState rest);
-  // Writes that all is to end.
-  Status OrderStop(std::chrono::milliseconds grace);
+  // Writes a new desired state. `rest`: all of it but tasks and revision.
+  Status WriteDesired(const DesiredJob& desired, DesiredState rest);
+  // Writes a desired state that ends all tasks.
+  Status WriteStop(std::chrono::milliseconds grace);
 
-  // What holders wrote since the last call.
-  std::vector<TaskEvent> Read();
-  // Places whose tasks run, by their Mesos tasks: to be compared with what Marathon then says.
+  // Events that executors logged since the last call.
+  std::vector<TaskEvent> ReadEvents();
+  // Slots whose tasks run, with their Mesos tasks. Call it before asking Marathon for apps, and
+  // pass the result to ReconcileApps.
   std::map<Key, std::string> Running() const;
-  // What Marathon says of the job's apps. `running`: Running() before it was asked; `said`: what
-  // its events told of Mesos tasks' ends.
-  std::vector<TaskEvent> Look(const std::vector<App>& apps,
-                              const std::map<Key, std::string>& running,
-                              const std::map<std::string, Failure>& said);
-  // Why Mesos tasks wait.
-  std::vector<TaskEvent> TellWaiting(const std::vector<PendingApp>& waiting);
-  // The job's group is not Marathon's any more, and we did not remove it.
-  std::vector<TaskEvent> OverWith(const std::string& reason);
-  // After a stop: what was not told of what ran.
-  std::vector<TaskEvent> EndAll();
+  // Compares with the job's apps in Marathon and marks lost tasks. `running`: result of Running()
+  // before the query; `said`: ends of Mesos tasks by Marathon's events.
+  std::vector<TaskEvent> ReconcileApps(const std::vector<App>& apps,
+                                       const std::map<Key, std::string>& running,
+                                       const std::map<std::string, Failure>& said);
+  // Events with the reasons why Mesos tasks wait, if they changed.
+  std::vector<TaskEvent> ReportPendingApps(const std::vector<PendingApp>& waiting);
+  // The job's group was removed from Marathon by another party: marks all tasks as lost.
+  std::vector<TaskEvent> MarkEnded(const std::string& reason);
+  // After a stop: ends of tasks that no executor reported.
+  std::vector<TaskEvent> EndRemaining();
   void RemoveRecords() const;
 
-  // The body to be sent. An app that has to shrink keeps its instances until `Surplus` are gone:
-  // Marathon would choose which.
+  // The group to send. An app that shrinks keeps its instance count until its surplus Mesos tasks
+  // are killed, because Marathon would choose the tasks itself.
   json::object Group(const std::string& program) const;
-  // Mesos tasks of which an app has too many and which no place needs; empty while one still ends.
-  // `group_shrinks`: an app has more instances than it needs and no Mesos task to kill for it, so
-  // that `Group` is to be sent again.
+  // Mesos tasks to kill: those above an app's required count that hold no needed slot. Empty while
+  // one of them is still ending. `group_shrinks` is set if an app has a larger instance count than
+  // it needs but no Mesos task to kill, so that `Group` must be sent again.
   std::vector<std::string> Surplus(const std::vector<App>& apps, bool* group_shrinks);
 
   std::vector<TaskStatus> List() const;
   std::string MesosTaskOf(const std::string& role, int index) const;
   const std::string& dir() const { return dir_; }
-  // As applied last, without tasks.
+  // Settings of the last Apply, without tasks.
   const DesiredJob& settings() const { return settings_; }
-  bool stopping() const { return orders_.stop; }
+  bool stopping() const { return desired_state_.stop; }
   bool over() const { return over_; }
   bool AnyRunning() const;
-  bool Waits() const;  // a place that is named has not begun, or something has to shrink
+  bool Waits() const;  // a listed task has not started, or an app has to shrink
 
  private:
   struct Seen {
@@ -81,8 +85,8 @@ class MarathonJob {
   struct Slot {
     explicit Slot(std::filesystem::path path) : reader(std::move(path)) {}
     AgentEventReader reader;
-    std::optional<Seen> seen;  // nothing before its first line
-    int round = 0;
+    std::optional<Seen> seen;  // nothing before the first event
+    int revision = 0;
     bool named = false;
   };
 
@@ -90,21 +94,21 @@ class MarathonJob {
   Slot& SlotOf(const Key& key);
   void Take(const AgentEvent& line, const Key& key, Slot* place, std::vector<TaskEvent>* events);
   TaskEvent EventOf(const Key& key, const Slot& place, const std::string& reason) const;
-  // Mesos tasks that end before they take a place: the role is given up after some.
+  // Counts Mesos tasks that ended before they acquired a slot; gives the role up after several.
   std::vector<TaskEvent> CountFailures(const App& app);
   std::set<std::string> NeededTasks() const;
 
   const std::string id_;
   const std::string dir_;
   DesiredJob settings_;
-  DesiredState orders_;
+  DesiredState desired_state_;
   std::map<Key, Slot> places_;
-  std::map<std::string, RoleRequirement> needs_;         // of each role that was ever named
-  std::map<std::string, int> instances_;                 // of its app, as it is sent
-  bool shrinks_ = false;                                 // an app has more than it needs
-  std::set<std::string> mesos_tasks_;                    // that took a place
-  std::map<std::string, std::set<std::string>> failed_;  // of a role, before they took one
-  std::string waits_;                                    // why, as it was told last
+  std::map<std::string, RoleRequirement> needs_;         // of each role ever listed
+  std::map<std::string, int> instances_;                 // instance count by role, as sent
+  bool shrinks_ = false;                                 // an app has more instances than it needs
+  std::set<std::string> mesos_tasks_;                    // that acquired a slot
+  std::map<std::string, std::set<std::string>> failed_;  // by role: ended without a slot
+  std::string waits_;                                    // the last reported reason of waiting
   bool over_ = false;
 };
 

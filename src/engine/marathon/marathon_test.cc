@@ -200,7 +200,7 @@ TEST(Decode, ConflictsAndComplaints) {
             "Object is not valid; /id: bad");
 }
 
-// A job's directory and what a holder would write there.
+// A job's directory with the files that an executor writes.
 class JobTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -208,10 +208,10 @@ class JobTest : public testing::Test {
     ASSERT_TRUE(made.ok()) << made.status().message();
     job_ = std::move(*made);
   }
-  void Order(int workers) {
+  void WriteDesired(int workers) {
     DesiredState orders;
     orders.program = "/opt/shoal";
-    ASSERT_TRUE(job_->Order(Job(dir_.path(), workers), orders).ok());
+    ASSERT_TRUE(job_->WriteDesired(Job(dir_.path(), workers), orders).ok());
   }
   void Write(const std::string& role, int index, int incarnation, TaskPhase phase,
              const std::string& mesos_task) {
@@ -234,47 +234,47 @@ class JobTest : public testing::Test {
 };
 
 TEST_F(JobTest, AMesosTaskThatIsGoneIsALossOnce) {
-  Order(2);
+  WriteDesired(2);
   Write("worker", 0, 0, TaskPhase::kRunning, "w.a");
-  EXPECT_EQ(job_->Read().size(), 1u);
+  EXPECT_EQ(job_->ReadEvents().size(), 1u);
   const auto running = job_->Running();
   const std::map<std::string, Failure> said{{"w.a", {"w.a", "n1", "agent gone", "TASK_GONE"}}};
-  EXPECT_THAT(job_->Look({WorkerApp(2, {"w.a", "w.b"})}, running, said), IsEmpty());
-  const auto events = job_->Look({WorkerApp(2, {"w.b"})}, running, said);
+  EXPECT_THAT(job_->ReconcileApps({WorkerApp(2, {"w.a", "w.b"})}, running, said), IsEmpty());
+  const auto events = job_->ReconcileApps({WorkerApp(2, {"w.b"})}, running, said);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].phase, TaskPhase::kLost);
   EXPECT_THAT(events[0].end.reason, HasSubstr("TASK_GONE, agent gone"));
   // Its successor says so too.
   Write("worker", 0, 0, TaskPhase::kLost, "w.b");
   Write("worker", 0, 1, TaskPhase::kRunning, "w.b");
-  const auto read = job_->Read();
+  const auto read = job_->ReadEvents();
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0].incarnation, 1);
 }
 
 // Its agent was out of reach: its end is the only word that will come of it.
 TEST_F(JobTest, AnEndAfterALossOnMarathonsWordIsTold) {
-  Order(1);
+  WriteDesired(1);
   Write("coordinator", 0, 0, TaskPhase::kRunning, "c.a");
-  EXPECT_EQ(job_->Read().size(), 1u);
-  EXPECT_EQ(job_->Look({WorkerApp(1, {})}, job_->Running(), {}).size(), 1u);
+  EXPECT_EQ(job_->ReadEvents().size(), 1u);
+  EXPECT_EQ(job_->ReconcileApps({WorkerApp(1, {})}, job_->Running(), {}).size(), 1u);
   Write("coordinator", 0, 0, TaskPhase::kEnded, "c.a");
-  const auto read = job_->Read();
+  const auto read = job_->ReadEvents();
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0].phase, TaskPhase::kEnded);
 }
 
 TEST_F(JobTest, ItShrinksByTasksThatNobodyNeeds) {
-  Order(3);
+  WriteDesired(3);
   for (int i = 0; i < 3; ++i) Write("worker", i, 0, TaskPhase::kRunning, "w." + std::to_string(i));
-  (void)job_->Read();
-  Order(2);
+  (void)job_->ReadEvents();
+  WriteDesired(2);
   bool shrinks = false;
   EXPECT_EQ(Instances(), 3);
   EXPECT_THAT(job_->Surplus({WorkerApp(3, {"w.0", "w.2", "w.1"})}, &shrinks), IsEmpty());
   EXPECT_TRUE(job_->Waits());
   Write("worker", 2, 0, TaskPhase::kEnded, "w.2");
-  (void)job_->Read();
+  (void)job_->ReadEvents();
   EXPECT_THAT(job_->Surplus({WorkerApp(3, {"w.0", "w.2", "w.1"})}, &shrinks), ElementsAre("w.2"));
   EXPECT_FALSE(shrinks);
   EXPECT_THAT(job_->Surplus({WorkerApp(2, {"w.0", "w.1"})}, &shrinks), IsEmpty());
@@ -282,8 +282,8 @@ TEST_F(JobTest, ItShrinksByTasksThatNobodyNeeds) {
 }
 
 TEST_F(JobTest, ItShrinksByInstancesThatNeverBegan) {
-  Order(3);
-  Order(1);
+  WriteDesired(3);
+  WriteDesired(1);
   bool shrinks = false;
   EXPECT_THAT(job_->Surplus({WorkerApp(3, {})}, &shrinks), IsEmpty());
   EXPECT_TRUE(shrinks);
@@ -291,14 +291,14 @@ TEST_F(JobTest, ItShrinksByInstancesThatNeverBegan) {
 }
 
 TEST_F(JobTest, ARoleWhoseMesosTasksEndBeforeTheyBeginIsGivenUp) {
-  Order(1);
+  WriteDesired(1);
   std::vector<TaskEvent> events;
   for (int i = 0; i < 5; ++i) {
     EXPECT_THAT(events, IsEmpty());
     App app = WorkerApp(1, {});
     app.last_failure = {"w." + std::to_string(i), "n3", "exited with status 127", "TASK_FAILED"};
-    events = job_->Look({app}, {}, {});
-    EXPECT_THAT(job_->Look({app}, {}, {}), IsEmpty());
+    events = job_->ReconcileApps({app}, {}, {});
+    EXPECT_THAT(job_->ReconcileApps({app}, {}, {}), IsEmpty());
   }
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].phase, TaskPhase::kRefused);
@@ -306,17 +306,17 @@ TEST_F(JobTest, ARoleWhoseMesosTasksEndBeforeTheyBeginIsGivenUp) {
 }
 
 TEST_F(JobTest, WhyItWaitsIsToldOnce) {
-  Order(1);
+  WriteDesired(1);
   const std::vector<PendingApp> waiting{{"/other/app", "x"}, {"/shoal/job-1/worker", "waits"}};
-  const auto events = job_->TellWaiting(waiting);
+  const auto events = job_->ReportPendingApps(waiting);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].role, "coordinator");
   EXPECT_EQ(events[0].end.reason, "waits in Marathon's queue: worker waits");
-  EXPECT_THAT(job_->TellWaiting(waiting), IsEmpty());
+  EXPECT_THAT(job_->ReportPendingApps(waiting), IsEmpty());
 }
 
 TEST_F(JobTest, AnotherEngineFindsItsPlaces) {
-  Order(2);
+  WriteDesired(2);
   Write("worker", 1, 3, TaskPhase::kRunning, "w.b");
   const auto found = MarathonJob::Find("job-1", dir_.path());
   ASSERT_TRUE(found.ok()) << found.status().message();

@@ -49,7 +49,7 @@ class Metronome final : public Schedules {
   Result<std::unique_ptr<ServiceClient>> Client() const;
   Status PutSchedule(const ServiceClient& client, const std::string& id,
                      const json::object& schedule) const;
-  // The job of that name that is ours.
+  // The Shoal job of that name.
   Result<MetronomeJob> Find(const ServiceClient& client, const std::string& name) const;
   Result<MetronomeJob> Get(const ServiceClient& client, const std::string& id) const;
   Status EndRuns(const ServiceClient& client, const MetronomeJob& job) const;
@@ -64,8 +64,8 @@ Result<std::unique_ptr<ServiceClient>> Metronome::Client() const {
   return ServiceClient::Make("Metronome", url, options_.authorities, credentials);
 }
 
-// Besides what is checked of every job of Marathon's: that the controller, which Metronome starts,
-// will be let in there.
+// In addition to the checks of every Marathon job: that the controller, which Metronome starts, can
+// authenticate there.
 Status Metronome::Check(const job::Job& job) const {
   DesiredJob desired;
   desired.job_id = job.name;
@@ -76,7 +76,8 @@ Status Metronome::Check(const job::Job& job) const {
   const std::string url = MarathonUrl();
   if (url.empty())
     return InvalidArgument(
-        "it is not said where Marathon is, to which each run goes: set SHOAL_MARATHON_URL, or "
+        "the address of Marathon, to which each run goes, is not configured: set "
+        "SHOAL_MARATHON_URL, or "
         "marathon.url in the job file");
   for (const char* name : {"SHOAL_MARATHON_TOKEN", "SHOAL_MARATHON_USER"}) {
     if (Variable(name).empty() || !Variable("SHOAL_MARATHON_CREDENTIALS").empty()) continue;
@@ -134,7 +135,9 @@ Result<bool> Metronome::Put(const job::Job& job, const ScheduledRun& run) {
           .status());
   const Status scheduled = PutSchedule(*client, id, marathon::MakeSchedule(job.schedule));
   if (scheduled.ok()) return fresh;
-  if (fresh) (void)client->Call(client->Request("DELETE", PathOf(id)));  // it would never run
+  if (fresh)
+    (void)client->Call(
+        client->Request("DELETE", PathOf(id)));  // without a schedule it would never run
   return scheduled;
 }
 
@@ -179,7 +182,7 @@ Result<MetronomeJob> Metronome::Find(const ServiceClient& client, const std::str
   return Get(client, id);
 }
 
-// Returns when Metronome knows of no active run of it.
+// Returns when the job has no active run in Metronome.
 Status Metronome::EndRuns(const ServiceClient& client, const MetronomeJob& job) const {
   for (const std::string& run : job.status.active)
     TRY(client

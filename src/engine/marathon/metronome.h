@@ -1,5 +1,5 @@
-// Schedules of Metronome, which stands beside Marathon: for each scheduled job of ours one job of
-// its own, which runs `shoal run --engine marathon FILE` each time (ADR 107).
+// Schedules on Metronome, Marathon's companion for cron jobs: each scheduled Shoal job is a
+// Metronome job whose runs execute `shoal run --engine marathon FILE` (ADR 107).
 #pragma once
 
 #include <memory>
@@ -10,16 +10,17 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the result of MakeMetronome.
 struct MetronomeOptions {
-  std::string program;       // shoal, where a job file names no other: as all agents find it
-  std::string settings_url;  // of Marathon, from the job file; empty: SHOAL_MARATHON_URL
+  std::string program;       // path of shoal on all agents, unless the job file names another
+  std::string settings_url;  // marathon.url of the job file; empty: SHOAL_MARATHON_URL
   std::string authorities;   // PEM file; empty: the machine's
   const Clock* clock = RealClock::Get();
-  std::chrono::milliseconds poll{200};  // between two looks at runs that are to end
+  std::chrono::milliseconds poll{200};  // interval between polls of runs that must end
 };
 
-// Asks nobody yet. Metronome is at SHOAL_METRONOME_URL, else beside Marathon, and asked with
-// Marathon's credentials.
+// Contacts Metronome only when a method needs it: at SHOAL_METRONOME_URL, else at an address
+// derived from Marathon's, with Marathon's credentials.
 std::unique_ptr<Schedules> MakeMetronome(MetronomeOptions options);
 
 }  // namespace shoal::engine

@@ -12,12 +12,12 @@ namespace {
 
 constexpr double kCpus = 0.1;
 constexpr int64_t kMemoryMb = 256;
-constexpr int64_t kLaunchSeconds = 3600;  // Metronome's own
-constexpr int64_t kEndSeconds = 30;       // a controller's, when its tasks have ended
+constexpr int64_t kLaunchSeconds = 3600;  // Metronome's default
+constexpr int64_t kEndSeconds = 30;       // for a controller whose tasks have ended
 constexpr size_t kMaxText = 1000;
 constexpr size_t kMaxItems = 100'000;
 
-// Where a controller finds what it finds here; no secrets.
+// Variables with which a controller finds Marathon; no secrets.
 json::object ControllerVariables(const ScheduledRun& run, const std::string& marathon_url) {
   json::object env = PassedVariables();
   env["SHOAL_HOME"] = run.home;
@@ -28,7 +28,7 @@ json::object ControllerVariables(const ScheduledRun& run, const std::string& mar
   return env;
 }
 
-// Those that say which agents; how the instances of an app lie means nothing for one task.
+// Constraints that select agents; those that spread instances do not apply to a single task.
 json::array Placement(const std::vector<std::string>& constraints) {
   json::array placement;
   for (const std::string& text : constraints) {
@@ -42,7 +42,7 @@ json::array Placement(const std::vector<std::string>& constraints) {
   return placement;
 }
 
-// For people, on one line.
+// A text for messages, on one line.
 std::string Line(const json::object& object, const char* field) {
   std::string text = GetStringOr(object, field, "").substr(0, kMaxText);
   std::replace_if(
@@ -50,7 +50,7 @@ std::string Line(const json::object& object, const char* field) {
   return text;
 }
 
-// The objects of an array that may be absent; InvalidArgument if it is none.
+// The objects of an array that may be absent; InvalidArgument if it is not an array.
 Result<std::vector<const json::object*>> Objects(const json::object& object, const char* field) {
   std::vector<const json::object*> found;
   const json::value* value = object.if_contains(field);
@@ -64,7 +64,7 @@ Result<std::vector<const json::object*>> Objects(const json::object& object, con
   return found;
 }
 
-// Ids become part of what is asked.
+// Ids become parts of request paths.
 Result<std::string> IdIn(const json::object& object) {
   TRY_ASSIGN(std::string id, GetString(object, "id"));
   const bool fine = !id.empty() && id.size() <= kMaxText &&
@@ -122,7 +122,8 @@ Result<std::string> MetronomeUrl(const std::string& given, const std::string& ma
   if (url.ends_with(kService))
     return url.substr(0, url.size() - kService.size()) + "/service/metronome";
   return InvalidArgument(
-      "it is not said where Metronome is: set SHOAL_METRONOME_URL, http://leader.mesos:9000; only "
+      "the address of Metronome is not configured: set SHOAL_METRONOME_URL, "
+      "http://leader.mesos:9000; only "
       "beside a Marathon at https://HOST/service/marathon is it known");
 }
 
@@ -173,7 +174,7 @@ Result<std::vector<MetronomeJob>> DecodeMetronomeJobs(std::string_view body) {
   std::vector<MetronomeJob> jobs;
   for (const json::value& one : value.get_array()) {
     if (!one.is_object()) return InvalidArgument("expected objects");
-    // Jobs of others may be called otherwise; what is not understood is not ours.
+    // Jobs of other programs may have other names: skip what cannot be parsed.
     auto job = Decode(one.get_object());
     if (job.ok()) jobs.push_back(std::move(*job));
   }

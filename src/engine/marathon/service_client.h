@@ -1,5 +1,5 @@
-// Calls to one HTTP service of a Mesos cluster, Marathon or Metronome, as one that it knows. Used
-// by marathon_api.cc and metronome.cc.
+// Authenticated HTTP client of a Mesos cluster's service, Marathon or Metronome. Used by
+// marathon_api.cc and metronome.cc.
 #pragma once
 
 #include <memory>
@@ -11,39 +11,40 @@
 
 namespace shoal::engine::marathon {
 
-// How Marathon, and Metronome beside it, know us; at most one is set.
+// Credentials for Marathon and Metronome; at most one is set.
 struct Credentials {
-  std::string token;  // of DC/OS
+  std::string token;  // DC/OS token
   std::string user;   // "USER:PASSWORD"
 
   bool empty() const { return token.empty() && user.empty(); }
 };
-// SHOAL_MARATHON_TOKEN, SHOAL_MARATHON_USER, or what the file holds that
-// SHOAL_MARATHON_CREDENTIALS names: USER:PASSWORD, else a token.
+// From SHOAL_MARATHON_TOKEN, SHOAL_MARATHON_USER, or the file named by
+// SHOAL_MARATHON_CREDENTIALS, which holds USER:PASSWORD or a token.
 Result<Credentials> CredentialsFromEnvironment();
 
-// Thread-safe. All calls block, at most half a minute. Unavailable if the service does not answer,
-// Unauthenticated and PermissionDenied as it says.
+// Thread-safe. All calls block for at most 30 s. Unavailable if the service does not answer;
+// Unauthenticated and PermissionDenied for 401 and 403.
 class ServiceClient {
  public:
-  // `name`: what messages call it. `authorities`: a PEM file; empty: the machine's.
+  // `name`: the service's name in messages. `authorities`: PEM file of trusted certificates; empty:
+  // the machine's.
   static Result<std::unique_ptr<ServiceClient>> Make(const std::string& name,
                                                      const std::string& url,
                                                      const std::string& authorities,
                                                      const Credentials& credentials);
   const std::string& url() const { return http_->url(); }
 
-  // `target` is below the service's own URL.
+  // A request for `target`, relative to the service's URL.
   net::HttpRequest Request(const std::string& method, const std::string& target) const;
   net::HttpRequest Request(const std::string& method, const std::string& target,
                            const json::object& body) const;
-  // The reply, if its status says success or `also`.
+  // Sends a request. Returns the reply if its status is a success or `also`, else an error.
   Result<net::HttpReply> Call(const net::HttpRequest& request, int also = 0) const;
-  // Whose body may be endless.
+  // Sends a request whose response body is a stream.
   Result<std::unique_ptr<net::HttpStream>> Open(const net::HttpRequest& request) const;
-  // What it says that is no success, as an error.
+  // Converts an unsuccessful reply to an error.
   Status Refusal(const net::HttpRequest& request, const net::HttpReply& reply) const;
-  // Of an answer, not of what we sent.
+  // The error for a response that cannot be decoded.
   Status Unreadable(const std::string& target, const Status& why) const;
 
  private:

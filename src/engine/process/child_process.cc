@@ -38,7 +38,7 @@ bool Gather(int fd, std::string* text) {
   return got > 0;
 }
 
-// False when all is written, or nobody reads it.
+// False when everything is written or the reader has closed.
 bool Feed(int fd, const std::string& text, size_t* at) {
   const ssize_t put = ::write(fd, text.data() + *at, text.size() - *at);
   if (put < 0) return errno == EAGAIN || errno == EINTR;
@@ -46,7 +46,7 @@ bool Feed(int fd, const std::string& text, size_t* at) {
   return *at < text.size();
 }
 
-// Carries the streams until both outputs have ended. False if a limit was passed.
+// Transfers the streams until both outputs have ended. False if a limit was exceeded.
 bool Carry(Child* child, const std::string& input, const CommandLimits& limits,
            CommandResult* ran) {
   const auto deadline = SteadyClock::now() + limits.time;

@@ -1,4 +1,4 @@
-// For engines whose tasks all run on this machine: what it is called, and that there is no other.
+// Name of this machine and the check of excluded hosts, for engines whose tasks all run here.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace shoal::engine {
 
-// By gethostname; empty if the system does not say.
+// The result of gethostname; empty if it fails.
 std::string LocalHostName();
 
-// FailedPrecondition if `task` is not to be started on this machine. `engine`: its name.
+// FailedPrecondition if `task` excludes this machine. `engine` is the engine's name for the
+// message.
 Status CheckHostNotExcluded(const std::string& engine, const DesiredTask& task);
 
 }  // namespace shoal::engine

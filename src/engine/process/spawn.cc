@@ -52,12 +52,12 @@ int SetFiles(const SpawnSpec& spec, posix_spawn_file_actions_t* actions) {
   return error;
 }
 
-// In the child of ForkWithUs, between fork and exec. Only what is safe there.
+// Runs in the child of ForkWithUs between fork and exec: async-signal-safe calls only.
 void BecomeProgram(const SpawnSpec& spec, char* const* argv, char* const* env, pid_t parent,
                    int report) {
   constexpr int kReport = 3;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it had ended before that
+  if (::getppid() != parent) ::_exit(127);  // the parent had ended before prctl
   ::setsid();
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
@@ -79,8 +79,8 @@ void BecomeProgram(const SpawnSpec& spec, char* const* argv, char* const* env, p
   ::_exit(127);
 }
 
-// 0, or the errno of what went wrong, as posix_spawn, which cannot say that the child is to end
-// with us.
+// fork and exec with a parent-death signal, which posix_spawn cannot set. Returns 0 or an errno
+// like posix_spawn.
 int ForkWithUs(const SpawnSpec& spec, pid_t* pid) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
@@ -103,7 +103,7 @@ int ForkWithUs(const SpawnSpec& spec, pid_t* pid) {
   return error;
 }
 
-// posix_spawn gives one number for all it did: find out what it was about.
+// posix_spawn returns one errno for all of its steps: find out which one failed.
 Status Explain(const SpawnSpec& spec, int error) {
   const std::string program = "cannot start " + spec.argv[0];
   struct stat info {};
@@ -170,7 +170,7 @@ Result<Spawned> Spawn(const SpawnSpec& spec) {
     if (error == 0) error = session.Start(spec.argv, spec.env, &spawned.pid);
   }
   if (error != 0) return Explain(spec, error);
-  // It is our child and not waited for, so the pid is still its own, ended or not.
+  // An unreaped child keeps its pid, whether it has ended or not.
   TRY_ASSIGN(spawned.pidfd, WatchChild(spawned.pid, spec.argv[0]));
   if (auto stat = host::ReadProcessStat(spawned.pid); stat.ok())
     spawned.start_ticks = stat->start_ticks;
@@ -180,7 +180,7 @@ Result<Spawned> Spawn(const SpawnSpec& spec) {
 Result<UniqueFd> OpenProcess(pid_t pid, uint64_t start_ticks) {
   if (pid <= 0) return NotFound("no process was recorded");
   UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  // Looked at after the pidfd is held: the pid cannot change hands in between.
+  // Checked after the pidfd is open: the pid cannot be reused in between.
   if (!fd.valid() || !host::IsAlive(pid, start_ticks))
     return NotFound("process " + std::to_string(pid) + " is gone");
   return fd;
@@ -207,7 +207,7 @@ bool ReadEnd(int pidfd, pid_t pid, uint64_t start_ticks, int* wait_status) {
   PidfdInfo ended{};
   ended.mask = kPidfdInfoExit;
   *wait_status = -1;
-  if (::ioctl(pidfd, kPidfdGetInfo, &ended) != 0) return true;  // the kernel does not tell
+  if (::ioctl(pidfd, kPidfdGetInfo, &ended) != 0) return true;  // not supported by the kernel
   if ((ended.mask & kPidfdInfoExit) == 0) return false;         // not yet reaped by its parent
   *wait_status = ended.exit_code;
   return true;

@@ -1,5 +1,5 @@
-// Starts processes of sessions of their own, with exactly the environment, descriptors and signals
-// that are said, and watches their ends.
+// Starts processes in sessions of their own, with exactly the given environment and descriptors and
+// default signal handling, and observes their ends through pidfds.
 #pragma once
 
 #include <spawn.h>
@@ -15,29 +15,31 @@
 
 namespace shoal::engine {
 
+// What to start. Plain value.
 struct SpawnSpec {
   std::vector<std::string> argv;
-  std::vector<std::string> env;  // exactly
-  std::string work_dir;          // empty: ours
-  std::filesystem::path log;     // both outputs are appended to it
-  // It is killed when the thread that starts it ends (PR_SET_PDEATHSIG), in whatever way. Takes a
-  // fork: for small processes of one thread.
+  std::vector<std::string> env;  // the whole environment
+  std::string work_dir;          // empty: this process's
+  std::filesystem::path log;     // standard output and error are appended to it
+  // The kernel kills the process when the thread that started it ends (PR_SET_PDEATHSIG). Needs
+  // fork: use it only in small single-threaded processes.
   bool ends_with_us = false;
 };
 
+// A started process. pid and start_ticks identify it across restarts of the controller.
 struct Spawned {
   pid_t pid = 0;
   uint64_t start_ticks = 0;
   UniqueFd pidfd;
 };
 
-// Returns once the program runs (posix_spawn: nothing of this process is copied, unless it is to
-// end with us). Errors name the program, the directory or the log; Unavailable if trying again may
-// help.
+// Returns once the program runs. Uses posix_spawn, which copies nothing of this process, unless
+// ends_with_us is set. Errors name the program, the directory or the log; Unavailable if a retry
+// may succeed.
 Result<Spawned> Spawn(const SpawnSpec& spec);
 
-// The part that all such starts share: a session of its own, no signal blocked or ignored, none of
-// our descriptors but the first three. Not copyable.
+// posix_spawn with the settings that all starts share: a new session, no signal blocked or ignored,
+// no inherited descriptor but the first three. Not copyable.
 class SessionSpawn {
  public:
   SessionSpawn();
@@ -45,9 +47,9 @@ class SessionSpawn {
   SessionSpawn(const SessionSpawn&) = delete;
   SessionSpawn& operator=(const SessionSpawn&) = delete;
 
-  // To say what its first three descriptors and its directory are to be.
+  // For the caller to add its first three descriptors and its working directory.
   posix_spawn_file_actions_t* actions() { return &actions_; }
-  // 0, or the errno of posix_spawnp. argv[0] is looked up in PATH. Once.
+  // Returns 0 or the errno of posix_spawnp. argv[0] is looked up in PATH. May be called once.
   int Start(const std::vector<std::string>& argv, const std::vector<std::string>& env, pid_t* pid);
 
  private:
@@ -55,19 +57,19 @@ class SessionSpawn {
   posix_spawnattr_t attributes_;
 };
 
-// The pidfd of a child just started, which nobody has waited for. If there can be none the child is
-// killed, and the error names `program`.
+// A pidfd of a child that was just started and not waited for yet. If none can be opened the child
+// is killed, and the error names `program`.
 Result<UniqueFd> WatchChild(pid_t pid, const std::string& program);
 
-// A pidfd of a process that runs and was started at `start_ticks`; NotFound if it is gone.
+// A pidfd of the process that was started at `start_ticks` with this pid; NotFound if it is gone.
 Result<UniqueFd> OpenProcess(pid_t pid, uint64_t start_ticks);
 
 // True if the process of a pidfd is a zombie or gone. Does not block.
 bool ProcessEnded(int pidfd);
 
-// How a process ended whose pidfd is readable. `wait_status` -1: not known (it was not our child,
-// its parent has reaped it already, and the kernel does not tell, before Linux 6.15). False: ask
-// again in a moment.
+// Reads how a process ended whose pidfd is readable. `wait_status` is -1 if that is unknown: the
+// process was not our child, its parent has reaped it, and the kernel is older than 6.15. Returns
+// false if the status is not available yet: call again after a short wait.
 bool ReadEnd(int pidfd, pid_t pid, uint64_t start_ticks, int* wait_status);
 
 Status SignalProcess(int pidfd, int signal);

@@ -38,17 +38,17 @@ TaskEnd DecodeWaitStatus(int wait_status) {
 std::vector<std::string> CleanEnvironment() {
   static constexpr std::string_view kKept[] = {
       "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
-      // where the user's programs find their own
+      // search paths of the user's programs
       "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME",
       "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME",
       "SSL_CERT_FILE", "SSL_CERT_DIR",
-      // curl and others read the one or the other spelling
+      // programs differ in which spelling they read
       "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
       "ALL_PROXY",
-      // ours
+      // Shoal's own
       "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION", "SHOAL_HOME", "SHOAL_CACHE",
       "SHOAL_CACHE_LIMIT", "SHOAL_NVML", "SHOAL_GPU_DIR",
-      // of sanitized builds
+      // for sanitized builds
       "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"};
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -1,4 +1,4 @@
-// A task that is a process of this machine: what it is started with, and how its end reads.
+// Tasks that are processes of this machine: how they are started, and how their ends are decoded.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace shoal::engine {
 
-// Variables that every task's process gets of the engine.
+// Variables that the engine sets for every task's process.
 inline constexpr const char* kJobVariable = "SHOAL_JOB_ID";
 inline constexpr const char* kTaskVariable = "SHOAL_TASK";  // "worker/3/0": role, index,
                                                             // incarnation
 inline constexpr const char* kDirVariable = "SHOAL_JOB_DIR";
 
-// PATH, HOME, LANG and what else a program of the user's needs, of this process.
+// PATH, HOME, LANG and the other variables of this process that a user's program needs.
 std::vector<std::string> CleanEnvironment();
 
-// Which start of which task.
+// Identifies one start of a task.
 struct TaskIdentity {
   std::string job_id;
   std::string job_dir;
@@ -26,13 +26,13 @@ struct TaskIdentity {
   int index = 0;
   int incarnation = 0;
 };
-// What kTaskVariable says of it.
+// The value of kTaskVariable.
 std::string TaskVariable(const std::string& role, int index, int incarnation);
-// How it is started: its own variables and ours over `environment`, the incarnation's number in its
-// words, its log.
+// The start of a task: its own variables and the engine's override `environment`,
+// kIncarnationPlaceholder is replaced in its arguments, and its output goes to the task's log.
 SpawnSpec MakeSpawnSpec(const TaskIdentity& place, const DesiredTask& desired,
                         std::vector<std::string> environment);
-// From what waitpid gave; -1: it is not known how it ended.
+// Decodes waitpid's status; -1: it is not known how the process ended.
 TaskEnd DecodeWaitStatus(int wait_status);
 
 }  // namespace shoal::engine

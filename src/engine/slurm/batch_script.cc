@@ -20,7 +20,7 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// Of an #SBATCH line, which Slurm splits at spaces.
+// Checks a word of an #SBATCH line, which Slurm splits at spaces.
 Status CheckWord(const std::string& what, const std::string& text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= ' ' || c == '\'' || c == '"' || c == '\\' || c == '#')
@@ -30,17 +30,17 @@ Status CheckWord(const std::string& what, const std::string& text) {
   return Status::Ok();
 }
 
-// Slurm counts minutes; less than one is one.
+// Rounded up: Slurm counts minutes.
 std::string TimeText(std::chrono::milliseconds time) {
   const int64_t minutes = std::max<int64_t>(1, (time.count() + 59'999) / 60'000);
   return fmt::format("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60);
 }
 
-// What a job asks Slurm for, as words of sbatch and salloc.
+// The options of a job for sbatch and salloc.
 class Request {
  public:
   void Add(const std::string& word) { words_.push_back(word); }
-  // Nothing if the value is empty.
+  // Adds nothing if the value is empty.
   void Add(const char* option, const char* field, const std::string& value) {
     if (value.empty()) return;
     if (const Status fine = CheckWord(std::string("slurm.") + field, value); !fine.ok())
@@ -73,7 +73,7 @@ std::string Ahead(const job::Slurm& slurm) {
   return std::to_string(std::clamp<int64_t>(slurm.save_before.count() / 1000, 1, 65'535));
 }
 
-// Of one component, whatever the allocation comes by.
+// Options of one component, for sbatch and salloc.
 Result<std::vector<std::string>> RequestOf(const DesiredJob& desired, const CellPlan& plan,
                                            const std::string& program) {
   const job::Slurm& slurm = plan.slurm;
@@ -89,7 +89,7 @@ Result<std::vector<std::string>> RequestOf(const DesiredJob& desired, const Cell
   if (slurm.time.count() > 0) lines.Add("--time=" + TimeText(slurm.time));
   if (slurm.exclusive) lines.Add("--exclusive");
   lines.Add("--no-kill");
-  // By which the directory is found again from the job's id alone.
+  // Used to find the directory again from the job's id alone.
   TRY(CheckWord("the job's directory", desired.job_dir));
   lines.Add("--chdir=" + desired.job_dir);
   for (const std::string& option : slurm.options) {
@@ -154,8 +154,8 @@ Result<ImmediateRequest> MakeImmediateRequest(const DesiredJob& desired, const C
 std::vector<std::string> StepArgv(const job::Resources& resources, size_t tasks,
                                   const std::string& nodes_file, bool overlap,
                                   const std::string& group) {
-  // One that overlaps may use all processors of the job on its node: which of them are idle the
-  // kernel knows, Slurm does not.
+  // An overlapping step may use all of the job's processors on its node: Slurm does not know which
+  // of them are idle, but the kernel does.
   const int cpus = overlap ? 1 : std::max(1, static_cast<int>(std::ceil(resources.cpu_reserved())));
   const int64_t mib = (resources.memory_bytes + (1 << 20) - 1) >> 20;
   std::vector<std::string> words = {"srun",

@@ -1,4 +1,5 @@
-// The batch script that a job is to Slurm. Used by the engine and by `shoal plan --engine slurm`.
+// Renders a job as a Slurm batch script. Pure. Used by the engine and by `shoal plan --engine
+// slurm`.
 #pragma once
 
 #include <string>
@@ -10,36 +11,36 @@
 
 namespace shoal::engine::slurm {
 
-// Exit codes of the script, told from those of anything else.
-inline constexpr int kDirectoryNotSeen = 72;  // the job's directory is not there on the node
+// Exit code of the script that no other program in it uses.
+inline constexpr int kDirectoryNotSeen = 72;  // the node does not see the job's directory
 
-// The whole script, its #SBATCH lines included, those of each component. `program`: shoal.
-// InvalidArgument where a text has a line break or an option of the file is none.
+// The whole script with the #SBATCH lines of every component. `program`: path of shoal.
+// InvalidArgument if a text contains a line break or an option of the job file is invalid.
 Result<std::string> RenderScript(const DesiredJob& desired, const std::vector<CellPlan>& plan,
                                  const std::string& program);
 
-// The same, asked for at once or not at all, with the job's agent on this machine.
+// The commands of an immediate allocation (salloc --immediate), with the agent on this machine.
 struct ImmediateRequest {
-  std::vector<std::string> salloc;  // tells the allocation as grant.h has it, and holds it
+  std::vector<std::string> salloc;  // reports the allocation as in grant.h and keeps it open
   std::vector<std::string> agent;
 };
-// Of an allocation of one component. Errors as RenderScript.
+// For an allocation of one component. Errors as RenderScript.
 Result<ImmediateRequest> MakeImmediateRequest(const DesiredJob& desired, const CellPlan& plan,
                                               const std::string& program);
 
-// The words of an srun that starts `tasks` tasks with such resources in the job's allocation on
-// the nodes of a file (one line a task). `overlap`: on processors that steps hold already. `group`:
-// the component, where there are several (HetGroupOption).
+// The command line of an srun that starts `tasks` tasks with these resources in the job's
+// allocation, on the nodes listed in a file (one line per task). `overlap`: may use processors of
+// other steps. `group`: HetGroupOption in a heterogeneous allocation.
 std::vector<std::string> StepArgv(const job::Resources& resources, size_t tasks,
                                   const std::string& nodes_file, bool overlap = false,
                                   const std::string& group = "");
 
-// What every srun in a heterogeneous allocation must say, also for the first component.
+// The option that every srun in a heterogeneous allocation needs, also for component 0.
 std::string HetGroupOption(int component);
 
-// What identifies our jobs: their comment.
+// The Slurm comment that identifies a Shoal job.
 std::string CommentOf(const std::string& job_id);
-// The inverse; empty if it is no comment of ours.
+// The job id in a Slurm comment; empty if the comment is not Shoal's.
 std::string JobIdOfComment(std::string_view comment);
 
 }  // namespace shoal::engine::slurm

@@ -7,10 +7,10 @@
 namespace shoal::engine::slurm {
 namespace {
 
-constexpr const char* kCoordinator = "coordinator";
 constexpr size_t kMaxHosts = 100'000;
 constexpr size_t kMaxComponents = 128;  // MAX_HET_JOB_COMPS of Slurm
 
+// Number and size of a role's tasks.
 struct RoleRequirement {
   std::string role;
   int count = 0;
@@ -22,7 +22,7 @@ struct RoleRequirement {
 std::vector<RoleRequirement> RoleRequirements(const DesiredJob& desired) {
   std::vector<RoleRequirement> needs;
   for (const DesiredTask& task : desired.tasks) {
-    if (task.role == kCoordinator) continue;
+    if (task.kind() == TaskKind::kCoordinator) continue;
     auto need = std::find_if(needs.begin(), needs.end(),
                              [&](const RoleRequirement& one) { return one.role == task.role; });
     if (need == needs.end()) {
@@ -86,7 +86,7 @@ Status BadHosts(std::string_view list) {
                          "\", expected names such as n1 or n[1-3,7]");
 }
 
-// One name with at most three pairs of brackets.
+// Expands one name with at most three pairs of brackets.
 Status ExpandOne(std::string_view all, const std::string& head, std::string_view rest, int depth,
                  std::vector<std::string>* hosts) {
   const size_t open = rest.find('[');
@@ -120,7 +120,7 @@ Status ExpandOne(std::string_view all, const std::string& head, std::string_view
   return Status::Ok();
 }
 
-// Whether there are any now, or may be one day.
+// Whether the role has tasks now or may get some.
 bool MayHaveTasks(const DesiredJob& desired, const std::string& role) {
   return desired.max_tasks.contains(role) ||
          std::any_of(desired.tasks.begin(), desired.tasks.end(),
@@ -142,7 +142,7 @@ job::Slurm WithAsk(job::Slurm slurm, const job::SlurmSettings& ask) {
   return slurm;
 }
 
-// The cells that hold all of these roles.
+// The size and number of cells for all of these roles.
 Status PlanCells(const std::vector<RoleRequirement>& needs, CellPlan* plan) {
   plan->cell.count = 0;
   const bool gpus = std::any_of(needs.begin(), needs.end(),
@@ -267,7 +267,7 @@ std::optional<size_t> CellPlacement::Choose(const std::string& role, const CellS
     const bool others = fresh && place.owner.empty() && !place.held.empty() && !beside;
     if (place.component != component || place.lost || taken >= per_cell || others) continue;
     if (IsIn(avoided, place.node)) continue;
-    if (beside) {  // where fewest of them are
+    if (beside) {  // the cell with the fewest of them
       if (!best || used < CountIn(cells_[*best].used, role)) best = i;
     } else if (place.owner == role) {
       return i;
@@ -278,9 +278,9 @@ std::optional<size_t> CellPlacement::Choose(const std::string& role, const CellS
   return best;
 }
 
-std::optional<CellPlacement::CellClaim> CellPlacement::Take(const std::string& role,
-                                                            const CellShare& share,
-                                                            const Nodes& avoided) {
+std::optional<CellPlacement::CellClaim> CellPlacement::Reserve(const std::string& role,
+                                                               const CellShare& share,
+                                                               const Nodes& avoided) {
   CellClaim taken;
   auto cell = Choose(role, share, true, avoided);
   taken.fresh = cell.has_value();
@@ -293,8 +293,8 @@ std::optional<CellPlacement::CellClaim> CellPlacement::Take(const std::string& r
   return taken;
 }
 
-std::optional<size_t> CellPlacement::TakeAnyway(const std::string& role, int component,
-                                                const Nodes& avoided) {
+std::optional<size_t> CellPlacement::ReserveLeastUsed(const std::string& role, int component,
+                                                      const Nodes& avoided) {
   std::optional<size_t> best;
   int least = 0;
   for (size_t i = 0; i < cells_.size(); ++i) {
@@ -316,7 +316,7 @@ void CellPlacement::Release(size_t cell, const std::string& role) {
   if (place.owner == role && CountIn(place.used, role) == 0) place.owner.clear();
 }
 
-void CellPlacement::LetGo(size_t cell, const std::string& role) {
+void CellPlacement::ReleaseStep(size_t cell, const std::string& role) {
   CountDown(&cells_[cell].held, role);
 }
 

@@ -1,10 +1,9 @@
-// What a job asks Slurm for, and which of its tasks goes where in what it got. Pure.
+// The size of a job's Slurm allocation, and the placement of its tasks in it. Pure.
 //
-// An ordinary allocation is made of equal pieces ("tasks" in Slurm's words, cells in ours). A cell
-// is big enough for a task of any role; small tasks of one role share cells. Roles without GPUs
-// sit beside those with GPUs in the same cells, so that no GPU is asked for in vain. A
-// heterogeneous allocation has several components, each of which is so made, for roles that ask
-// Slurm for the same (ADR 89).
+// An ordinary allocation consists of equal cells; a cell is one "task" of the Slurm job. A cell is
+// large enough for one task of any role, and small tasks of one role share a cell. Roles without
+// GPUs share cells with roles that have GPUs, so no GPU stays unused. A heterogeneous allocation
+// has several components, one for each group of roles with the same Slurm settings (ADR 89).
 #pragma once
 
 #include <map>
@@ -18,35 +17,35 @@
 
 namespace shoal::engine::slurm {
 
-// What the allocation is made of: so many equal pieces, each big enough for a task of any role. A
-// role whose tasks are small has several of them in one cell.
+// Number and size of the cells of a component.
 struct Cell {
   int count = 1;
   int cpus = 1;
-  int64_t memory_mib = 0;  // 0: not asked for
+  int64_t memory_mib = 0;  // 0: not requested
   int gpus = 0;
 };
 
-// How many tasks of a role a cell holds, and whether others may sit beside them.
+// How the tasks of a role use cells.
 struct CellShare {
   int per_cell = 1;
-  bool beside = false;  // it owns no cell, but has room in every one
-  int component = 0;    // of whose cells
+  bool beside = false;  // owns no cell; its tasks fit into cells of other roles
+  int component = 0;    // component of the allocation
 };
 
-// One component.
+// One component of an allocation.
 struct CellPlan {
   Cell cell;
-  job::Slurm slurm;                         // what it is asked for with
-  std::map<std::string, CellShare> shares;  // of each of its roles but the coordinator
+  job::Slurm slurm;                         // its sbatch options
+  std::map<std::string, CellShare> shares;  // by role, without the coordinator
 };
 
-// The components of a job's allocation; an ordinary one has one. Roles that ask alike share one;
-// they stand in the order of their first roles in the job file, whatever number of tasks there is
-// now. InvalidArgument if one asks for more than 100,000 cells, or there are more than Slurm takes.
+// The components of a job's allocation; an ordinary one has one. Roles with equal settings share a
+// component. Components are in the order of their first roles in the job file, independent of the
+// current number of tasks. InvalidArgument for more than 100,000 cells in a component, or more
+// components than Slurm accepts.
 Result<std::vector<CellPlan>> PlanComponents(const DesiredJob& desired);
 
-// Where a role's tasks go; nullptr for the coordinator, and for a role without tasks.
+// The share of a role; nullptr for the coordinator and for a role without tasks.
 const CellShare* ShareOf(const std::vector<CellPlan>& plan, const std::string& role);
 
 // "n1", "n[1-3,07-12]", "a1,b[2-3]-ib" → the names. At most 100,000; InvalidArgument otherwise.
@@ -54,31 +53,32 @@ Result<std::vector<std::string>> ExpandHosts(std::string_view list);
 // "2(x3),1" → 2 2 2 1.
 Result<std::vector<int>> ExpandCounts(std::string_view list);
 
-// Who is in which cell. Plain value.
+// Which tasks use which cell. Plain value; not thread-safe.
 class CellPlacement {
  public:
-  // `nodes` and `cells`: of a component, in its order.
+  // Adds a component: its nodes, and the number of cells on each.
   void Add(int component, const std::vector<std::string>& nodes, const std::vector<int>& cells);
 
-  // A cell for one more task, which it then holds; nothing if there is no room. `fresh`: no step
-  // holds that part of the cell. Slurm gives a step's processors back when all of the step has
-  // ended, so who takes the place of one of its tasks must overlap with it.
+  // Result of Take. `fresh`: no running step holds that part of the cell. Slurm frees a step's
+  // processors only when the whole step has ended, so a task that replaces one of its tasks must
+  // run with --overlap.
   struct CellClaim {
     size_t cell = 0;
     bool fresh = true;
   };
-  // Neither is on a node of `avoided`.
+  // Reserves a cell for one more task, on a node that is not in `avoided`; nothing if no cell has
+  // room.
   using Nodes = std::vector<std::string>;
-  std::optional<CellClaim> Take(const std::string& role, const CellShare& share,
-                                const Nodes& avoided = {});
-  // The least used cell that the component has, be it full.
-  std::optional<size_t> TakeAnyway(const std::string& role, int component,
+  std::optional<CellClaim> Reserve(const std::string& role, const CellShare& share,
                                    const Nodes& avoided = {});
-  // The task has ended.
+  // Reserves the least used cell of a component even if it is full.
+  std::optional<size_t> ReserveLeastUsed(const std::string& role, int component,
+                                         const Nodes& avoided = {});
+  // Ends the reservation of a task that has ended.
   void Release(size_t cell, const std::string& role);
-  // … and the step that held its place.
-  void LetGo(size_t cell, const std::string& role);
-  // Its cells are gone.
+  // Ends the reservation of the step that started the task.
+  void ReleaseStep(size_t cell, const std::string& role);
+  // Removes the cells of a node that failed.
   void LoseNode(const std::string& node);
   const std::string& node(size_t cell) const { return cells_[cell].node; }
   bool lost(size_t cell) const { return cells_[cell].lost; }
@@ -90,9 +90,9 @@ class CellPlacement {
     bool lost = false;
     std::string owner;  // empty: free for any role
     std::map<std::string, int> used;
-    std::map<std::string, int> held;  // by steps
+    std::map<std::string, int> held;  // by running steps
   };
-  // `fresh`: one that no step holds.
+  // `fresh`: only cells that no step holds.
   std::optional<size_t> Choose(const std::string& role, const CellShare& share, bool fresh,
                                const Nodes& avoided) const;
 

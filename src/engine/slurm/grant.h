@@ -1,7 +1,7 @@
-// What an salloc says of the allocation that it holds, to the agent that it holds it for. The two
-// are started side by side (at_once.cc), with a socket between them: the agent's standard input is
-// one end, both standard streams of salloc's command are the other. When the agent's end closes,
-// the command ends, and salloc gives the allocation back.
+// How salloc reports its allocation to the agent. Both are started together
+// (immediate_allocation.cc) with a socket between them: one end is the agent's standard input, the
+// other one standard input and output of salloc's command. When the agent's end closes, the command
+// ends and salloc releases the allocation.
 #pragma once
 
 #include <chrono>
@@ -14,25 +14,26 @@
 
 namespace shoal::engine::slurm {
 
-// A script of sh, the command of salloc: one line of what Grant has, and then nothing until the
-// other end closes.
+// The shell script that salloc runs: it prints the fields of Grant as one line and then waits until
+// the other end closes.
 inline constexpr const char* kReportGrantScript =
     "echo \"$SLURM_JOB_ID $PPID $SLURM_JOB_NODELIST $SLURM_TASKS_PER_NODE $SLURM_SUBMIT_HOST\"; "
     "read end; exit 0";
 
+// A granted allocation, as salloc's environment describes it.
 struct Grant {
-  int64_t number = 0;          // in Slurm
-  int64_t salloc = 0;          // its process
-  std::string nodes;           // as Slurm lists them
-  std::string tasks_per_node;  // likewise
+  int64_t number = 0;          // Slurm's job id
+  int64_t salloc = 0;          // pid of salloc
+  std::string nodes;           // in Slurm's list syntax
+  std::string tasks_per_node;  // in Slurm's list syntax
   std::string submit_host;     // may be empty
 };
 
-// Without the line feed. Checked: InvalidArgument.
+// Parses a line without its line feed. InvalidArgument names the wrong field.
 Result<Grant> ParseGrant(std::string_view line);
 
-// Reads it. Unavailable if the stream ends without one, which says nothing (salloc does, to its
-// own standard error), or `patience` passes.
+// Reads the line. Unavailable if the stream ends without one (salloc prints the reason on its own
+// standard error) or if `patience` passes.
 Result<Grant> AwaitGrant(int fd, std::chrono::milliseconds patience);
 
 }  // namespace shoal::engine::slurm

@@ -41,7 +41,7 @@ std::string ReadLogTail(const std::string& job_dir) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-// The number that an agent says when it has its allocation; 0 if it ends, or says nothing in time.
+// The number that the agent prints when it has its allocation; 0 if it ends or prints none in time.
 int64_t HearNumber(int fd, milliseconds patience) {
   const auto deadline = SteadyClock::now() + patience;
   std::string text;
@@ -82,7 +82,7 @@ Result<ImmediateAllocation> AllocateImmediately(const ImmediateRequest& request,
   TRY_ASSIGN(auto between, MakeSocketPair());
   TRY_ASSIGN(auto told, MakeSocketPair());
   ImmediateAllocation at_once;
-  // Where it starts is what Slurm says of the job's directory, whatever --chdir says (22.05).
+  // Slurm reports salloc's working directory as the job's, whatever --chdir says (22.05).
   TRY_ASSIGN(at_once.salloc,
              StartChildWithFds(request.salloc, environment,
                                {between[1].get(), between[1].get(), log.get()}, job_dir));
@@ -95,7 +95,7 @@ Result<ImmediateAllocation> AllocateImmediately(const ImmediateRequest& request,
     at_once.number = HearNumber(told[0].get(), patience);
     if (at_once.number != 0) return at_once;
   }
-  End(at_once.salloc);  // it gives back what it has got, which ends the agent
+  End(at_once.salloc);  // releases the allocation, which ends the agent
   if (agent.ok()) End(at_once.agent);
   return Unavailable("there is no allocation at once: " +
                      (agent.ok() ? ReadLogTail(job_dir) : agent.status().message()));

@@ -1,5 +1,5 @@
-// An allocation that Slurm gives at once, as it does to whoever waits at a terminal: a batch job is
-// looked at once a second at most (ADR 87). Used by slurm_engine.cc.
+// Allocation by `salloc --immediate`. It takes milliseconds, while Slurm schedules batch jobs at
+// most once a second (ADR 87). Used by slurm_engine.cc.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,19 @@
 
 namespace shoal::engine::slurm {
 
-// Whether somebody who set `environment` for sbatch would get the same of salloc.
+// Whether salloc gives the same allocation as sbatch with these SBATCH_ variables.
 bool CanAllocateImmediately(const std::vector<std::string>& environment);
 
-// What was started for an allocation that is there.
+// An allocation that was granted, and the processes started for it.
 struct ImmediateAllocation {
-  int64_t number = 0;  // in Slurm
-  Child salloc;        // both live on whatever becomes of us; to be reaped once they have ended
+  int64_t number = 0;  // Slurm's job id
+  Child salloc;        // both outlive this process; the caller reaps them when they have ended
   Child agent;
 };
 
-// Starts an salloc and, beside it, the agent for which it is (grant.h). The agent has written the
-// allocation's number when this returns; else Unavailable says why, and there is no allocation.
-// Blocks for some 10 ms, at most `patience` and 2 s.
+// Starts salloc and the agent (grant.h). On success the agent has recorded the allocation's number.
+// Unavailable with the reason if there is no allocation. Blocks for about 10 ms, at most `patience`
+// plus 2 s.
 Result<ImmediateAllocation> AllocateImmediately(
     const ImmediateRequest& request, const std::vector<std::string>& environment,
     const std::string& job_dir, std::chrono::milliseconds patience = std::chrono::seconds(3));

@@ -28,8 +28,8 @@ std::string AddressOfNode(const std::string& node) {
   return AddressTowards(address.empty() ? node : address);
 }
 
-// Of a machine with one interface that others reach, its address of IPv4, which is what Slurm
-// speaks unless it is told otherwise: nobody needs to be asked.
+// The IPv4 address of a machine with a single non-loopback interface: Slurm uses IPv4 by default,
+// so scontrol need not be run.
 std::string OnlyAddress() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return "";

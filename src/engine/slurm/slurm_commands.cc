@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kLongestText = 4096;
 
-// The next field; the last is all that is left.
+// The next field; the last field is the whole rest.
 std::string_view Next(std::string_view* rest, char mark) {
   const size_t end = std::min(rest->find(mark), rest->size());
   const std::string_view field = rest->substr(0, end);
@@ -33,7 +33,7 @@ bool ToInt(std::string_view text, int64_t* value) {
   return !text.empty() && error == std::errc() && rest == text.data() + text.size();
 }
 
-// What people may be shown: no control characters.
+// A text without control characters, for messages.
 std::string Clean(std::string_view text) {
   std::string clean(text.substr(0, kLongestText));
   for (char& c : clean) {
@@ -43,7 +43,7 @@ std::string Clean(std::string_view text) {
   return clean;
 }
 
-// Of "A=1 B=2 …" the value of one name.
+// The value of a name in "A=1 B=2 …".
 std::string_view ValueOf(std::string_view text, std::string_view name) {
   for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const bool begins = at == 0 || text[at - 1] == ' ';
@@ -54,6 +54,7 @@ std::string_view ValueOf(std::string_view text, std::string_view name) {
   return {};
 }
 
+// A reason of Slurm and its text for the user.
 struct Meaning {
   std::string_view reason;
   const char* says;
@@ -61,8 +62,8 @@ struct Meaning {
 constexpr Meaning kMeanings[] = {
     {"Resources", "what it asks for is in use by other jobs"},
     {"Priority", "jobs of a higher priority come first"},
-    {"BeginTime", "it was put into the queue again and starts in a moment"},
-    {"None", "Slurm has not looked at it yet"},
+    {"BeginTime", "it was requeued and starts in a moment"},
+    {"None", "Slurm has not considered it yet"},
     {"Dependency", "it waits for another job"},
     {"PartitionTimeLimit", "its `slurm.time` is longer than the partition allows"},
     {"PartitionNodeLimit", "it asks for more nodes than the partition allows"},
@@ -78,12 +79,12 @@ constexpr Meaning kMeanings[] = {
      "nodes that it needs are down, drained or reserved"},
 };
 
-// Why a job waits, of which the first thing that is no word for waiting as such says most.
+// Whether a reason says more than that the job waits.
 bool SaysMuch(const std::string& reason) {
   return reason != "None" && reason != "Resources" && reason != "Priority";
 }
 
-// The components of a heterogeneous job as one; there is at least one.
+// Combines the components (at least one) of a heterogeneous job.
 QueuedJob Fold(std::map<int64_t, QueuedJob> components) {
   QueuedJob job = components.begin()->second;
   const bool head_over = !IsActive(job.state);
@@ -94,12 +95,12 @@ QueuedJob Fold(std::map<int64_t, QueuedJob> components) {
       job.torn = job.torn || (head_over && !over) || (head_waits && !IsPending(other.state));
     if (head_over && !over) job.state = other.state;
     if (!SaysMuch(job.reason) && SaysMuch(other.reason)) job.reason = other.reason;
-    job.start = std::max(job.start, other.start);  // "N/A" is behind all times
+    job.start = std::max(job.start, other.start);  // "N/A" sorts after all times
   }
   return job;
 }
 
-// "PATH|COMMENT", either of which may hold a '|'; our own comment holds none.
+// "PATH|COMMENT", where both may contain '|'; Shoal's comments contain none.
 void TakePathAndComment(std::string_view text, QueuedJob* job) {
   size_t mark = text.rfind('|');
   if (JobIdOfComment(text.substr(mark + 1)).empty()) mark = text.find('|');
@@ -146,7 +147,7 @@ const QueuedJob* FindJob(const std::vector<QueuedJob>& queue, const std::string&
     if (!IsActive(one.state)) continue;
     const std::string named = JobIdOfComment(one.comment);
     if (named == job_id) by_comment = &one;
-    // Its comment may be the user's, or a plugin's of the site.
+    // The comment may have been set by the user or a site plugin.
     if (number != 0 && one.number == number && (named.empty() || named == job_id)) return &one;
   }
   return by_comment;
@@ -222,11 +223,11 @@ std::string DescribeEnd(const EndedJob& job, const std::string& job_dir) {
         job.node);
   if (job.state == "CANCELLED") return "it was cancelled in Slurm (scancel), not by shoal";
   if (job.state == "TIMEOUT")
-    return "its time was over; let the job file's `slurm.time` be longer, or `slurm.save_before`";
-  if (job.state == "DEADLINE") return "its deadline in Slurm was over";
+    return "its time limit was reached; raise the job file's `slurm.time`, or `slurm.save_before`";
+  if (job.state == "DEADLINE") return "its deadline in Slurm has passed";
   if (job.state == "OUT_OF_MEMORY")
-    return "it used more memory than it asked for; let the roles' `resources.memory` be larger";
-  if (job.state == "PREEMPTED") return "a job of a higher priority took its place";
+    return "it used more memory than it asked for; raise the roles' `resources.memory`";
+  if (job.state == "PREEMPTED") return "it was preempted by a job of higher priority";
   if (job.state == "NODE_FAIL") return "node " + job.node + " failed";
   if (job.state == "BOOT_FAIL") return "a node could not be booted";
   return fmt::format("it ended as {} ({}), exit code {}", job.state, job.reason, job.exit_code);
@@ -375,7 +376,7 @@ Result<std::optional<std::chrono::seconds>> SlurmCommands::TimeLeft(int64_t numb
 }
 
 Result<PortRange> SlurmCommands::SrunPorts() const {
-  // Where it is read here it need not be asked for: jobs wait for this.
+  // Reading the file is faster than scontrol, and jobs wait for this.
   constexpr size_t kMaxFile = 16 << 20;
   const char* const named = std::getenv("SLURM_CONF");
   for (const char* path : {named, "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {

@@ -1,5 +1,5 @@
-// Slurm as its commands are: sbatch, squeue, scancel, scontrol, sinfo. Their output is read in
-// forms that all versions from 20.11 on have, bounded and checked.
+// Slurm's commands: sbatch, squeue, scancel, scontrol, sinfo. Their output is requested in formats
+// that all versions from 20.11 on support, and is parsed with bounds and checks.
 #pragma once
 
 #include <chrono>
@@ -14,58 +14,60 @@
 
 namespace shoal::engine::slurm {
 
+// An entry of Slurm's queue.
 struct QueuedJob {
   int64_t number = 0;
   std::string state;   // PENDING, RUNNING, …
   std::string reason;  // Resources, Priority, …; "None"
-  std::string start;   // when it started or is expected to, "N/A"
+  std::string start;   // start time, actual or expected; "N/A"
   std::string nodes;
-  std::string batch_host;  // where the batch script runs, or ran
-  std::string work_dir;    // of a job of ours: its directory
+  std::string batch_host;  // node of the batch script
+  std::string work_dir;    // of a Shoal job: its directory
   std::string comment;
-  // Of a heterogeneous job, whose components are folded into its first: that one's nodes and batch
-  // script; active while any of them is; why it waits, and until when, by what says most.
+  // The entry combines the components of a heterogeneous job: nodes and batch script are the first
+  // component's, the state is active while any component is active, and reason and start come from
+  // the component that says most.
   bool heterogeneous = false;
-  // Its first component waits or has ended while another one runs or has ended otherwise: as the
-  // loss of a node leaves it (22.05, seen). It does not start again by itself.
+  // The first component is pending or ended while another one is in a different state. The loss of
+  // a node can cause this (seen with 22.05). Slurm does not repair it.
   bool torn = false;
 };
 
-// The format for squeue, and what it gives. A line that is none of ours is passed over.
+// The format for squeue and its parser. Lines that are malformed are skipped.
 inline constexpr const char* kQueueFormat = "%i|%T|%r|%S|%N|%B|%Z|%k";
 std::vector<QueuedJob> ParseQueue(std::string_view text);
 
-// The active job of ours with this id: by the number under which it was submitted (0: not known),
-// else by its comment. Null if there is none.
+// The active Slurm job of the Shoal job `job_id`: by Slurm's number if known (not 0), else by its
+// comment. Null if there is none.
 const QueuedJob* FindJob(const std::vector<QueuedJob>& queue, const std::string& job_id,
                          int64_t number);
 
-// Whether a job in this state has, or may get, processes.
+// Whether a job in this state has processes or may get some.
 bool IsActive(const std::string& state);
-// Whether its processes are stopped, until somebody has them go on.
+// Whether the processes of a job in this state are suspended.
 bool IsSuspended(const std::string& state);
-// Whether it waits in the queue.
+// Whether a job in this state waits in the queue.
 bool IsPending(const std::string& state);
 
-// Whether a job in this state was ended for reasons of the cluster's, not by its own time or
-// people: batch jobs are then started again.
+// Whether a job in this state was ended by the cluster (node failure, preemption), not by its time
+// limit or a user. Slurm requeues batch jobs in that case.
 bool IsEndedBySlurm(const std::string& state);
 
-// Whether it runs on without the node of its batch script. A job that outlives the death of a node
-// (--no-kill) outlives that of its first, too (22.05, seen), which nobody then looks after.
+// Whether the job runs on although the node of its batch script failed. With --no-kill Slurm keeps
+// such a job running without an agent (seen with 22.05).
 bool HasLostBatchNode(const QueuedJob& job);
 
 // "waits in Slurm's queue (job 7): Resources, which are in use by other jobs; expected to start at
 // …"
 std::string DescribeWait(const QueuedJob& job);
 
-// How a job ended, from `scontrol --oneliner show job N`: a sentence's predicate.
+// How a job ended, from `scontrol --oneliner show job N`.
 struct EndedJob {
   std::string state;
   std::string reason;
   int exit_code = 0;
   int signal = 0;
-  std::string node;  // of the batch script
+  std::string node;  // node of the batch script
 };
 Result<EndedJob> ParseEndedJob(std::string_view text);
 std::string DescribeEnd(const EndedJob& job, const std::string& job_dir);
@@ -75,37 +77,38 @@ Capacity ParseNodes(std::string_view text);
 // "gpu:2", "gpu:a100:4(S:0-1),shard:8" → 2, 4.
 int CountGpus(std::string_view gres);
 
-// "1-02:03:04", "5:00", "0:07" → seconds; nothing if there is no limit or it is not known.
+// "1-02:03:04", "5:00", "0:07" → seconds; nothing if there is no limit or it is unknown.
 std::optional<std::chrono::seconds> ParseTimeLeft(std::string_view text);
 
-// The ports at which sruns of login nodes listen, where a firewall leaves only those open: of
-// `scontrol show config`; first 0: any.
+// SrunPortRange of `scontrol show config`: the ports on which srun listens on login nodes with a
+// firewall. first 0: any port.
 struct PortRange {
   int first = 0;
   int last = 0;
 };
 PortRange ParseSrunPorts(std::string_view text);
-// The same of slurm.conf; nothing if that takes in other files.
+// SrunPortRange of slurm.conf; nothing if the file includes other files.
 std::optional<PortRange> SrunPortsOfFile(std::string_view text);
 
-// Runs the commands. Thread-safe. Each error is one sentence.
+// Runs the commands. Thread-safe; all methods block. Errors are one sentence each: Unavailable if
+// Slurm's controller does not answer.
 class SlurmCommands {
  public:
-  // `environment`: of the commands; jobs get it too.
+  // `environment`: of the commands, and through sbatch of the jobs.
   explicit SlurmCommands(std::vector<std::string> environment) : env_(std::move(environment)) {}
 
-  // The number of the job.
+  // Submits a batch script; returns Slurm's job id.
   Result<int64_t> Submit(const std::string& script) const;
-  // What is left of its time, where there is a limit.
+  // Time until the job's time limit; nothing if it has none.
   Result<std::optional<std::chrono::seconds>> TimeLeft(int64_t number) const;
   Result<PortRange> SrunPorts() const;
-  // All jobs of this user, those that ended some minutes ago included.
+  // All jobs of this user, including those that ended in the last minutes.
   Result<std::vector<QueuedJob>> Queue() const;
   Result<EndedJob> ShowEnded(int64_t number) const;
   Status Cancel(int64_t number) const;
-  // Ends it, to be started again. An error where its owner or the site does not allow that.
+  // Requeues a running job. An error if its owner or the site does not permit that.
   Status Requeue(int64_t number) const;
-  // A job that was put into the queue again may start at once.
+  // Removes the begin time that Slurm gives to a requeued job.
   Status StartNow(int64_t number) const;
   Result<Capacity> Nodes() const;
   const std::vector<std::string>& environment() const { return env_; }

@@ -1,6 +1,6 @@
-// The Slurm engine on the login node. Two threads: one reads what agents write (inotify, and each
-// second where the kernel does not tell), one asks the queue, once for all jobs and at most each
-// second.
+// The Slurm engine on the login node. Two threads: reader_ reads the agents' event logs (inotify,
+// and once a second because inotify misses changes of other hosts); poller_ runs squeue for all
+// jobs, at most once a second. All job state is guarded by mu_.
 #include "engine/slurm/slurm_engine.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/agent/directory_watcher.h"
+#include "engine/agent/agent_engine.h"
 #include "engine/process/child_process.h"
 #include "engine/process/spawn.h"
 #include "engine/process/task_process.h"
@@ -32,14 +32,13 @@ using slurm::QueuedJob;
 using slurm::SlurmJob;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReadAgain{1000};
-constexpr milliseconds kQueueGap{1000};  // between two questions to the queue
-constexpr milliseconds kQuietGap{3000};  // … while no job waits
-// How long an agent may take beyond the grace to end what it runs, before scancel does.
+constexpr milliseconds kQueueGap{1000};  // minimum between two calls of squeue
+constexpr milliseconds kQuietGap{3000};  // interval while no job waits
+// Time beyond the grace that an agent gets to end its tasks before scancel ends them.
 constexpr milliseconds kAgentPatience{5'000};
 constexpr milliseconds kCancelPatience{90'000};  // KillWait and epilogs
 
-// Slurm's own variables of the user's, and a form of times that can be read.
+// The user's variables for Slurm, and a time format that can be parsed.
 std::vector<std::string> SubmitEnvironment() {
   std::vector<std::string> env = CleanEnvironment();
   // Directories of this machine alone; the nodes have their own.
@@ -55,24 +54,20 @@ std::vector<std::string> SubmitEnvironment() {
   return env;
 }
 
-class SlurmEngine final : public PublishingEngine {
+// A job is added by Apply or Adopt and removed at the end of Stop. asking_ serializes calls of
+// squeue and is taken before mu_.
+class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>>, public Executes {
  public:
   SlurmEngine(SlurmEngineOptions options, DirectoryWatcher changes)
-      : options_(std::move(options)),
-        commands_(options_.environment.empty() ? SubmitEnvironment() : options_.environment),
-        changes_(std::move(changes)) {
-    reader_ = std::thread([this] { ReadAgents(); });
-    looker_ = std::thread([this] { LookAtQueue(); });
+      : AgentEngine(std::move(changes)),
+        options_(std::move(options)),
+        commands_(options_.environment.empty() ? SubmitEnvironment() : options_.environment) {
+    StartReader();
+    poller_ = std::thread([this] { PollQueue(); });
   }
   ~SlurmEngine() override {
-    {
-      std::lock_guard lock(mu_);
-      ending_ = true;
-    }
-    changes_.Wake();
-    changed_.notify_all();
-    reader_.join();
-    looker_.join();
+    StopReader();
+    poller_.join();
   }
 
   std::string name() const override { return "slurm"; }
@@ -83,9 +78,9 @@ class SlurmEngine final : public PublishingEngine {
   Status Stop(const std::string& job_id, milliseconds grace) override;
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
-  Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override {
     TRY_ASSIGN(const slurm::ExecTarget place, FindTask(job_id, role, index));
@@ -98,71 +93,46 @@ class SlurmEngine final : public PublishingEngine {
   }
 
  private:
-  void ReadAgents();
-  void LookAtQueue();
-  std::vector<TaskEvent> LookAtJobs(const std::vector<QueuedJob>& queue);
+  SlurmJob& JobOf(const std::unique_ptr<SlurmJob>& entry) const override { return *entry; }
+  // Reaps children that have ended.
+  bool OnReaderWakeup() override;
+  void PollQueue();
+  std::vector<TaskEvent> ApplyQueue(const std::vector<QueuedJob>& queue);
   std::vector<TaskEvent> SubmitAgain();
   void Cancel(int64_t number) const;
-  void EndVanished();
-  // At most one question each second, whoever asks.
+  void MarkVanishedJobs();
+  // Runs squeue at most once a second over all callers.
   Result<std::vector<QueuedJob>> AskQueue();
-  // The active job of that id, whoever submitted it. `job_dir` holds the number that Slurm gave it.
+  // The active Slurm job of `job_id`, also if another process submitted it. `job_dir` holds the
+  // recorded allocation.
   Result<std::optional<QueuedJob>> FindInQueue(const std::string& job_id,
                                                const std::string& job_dir);
-  // Of a job of another process of ours; empty: not known.
+  // The directory of another controller's job; empty: not known.
   std::string RecordedDir(const std::string& job_id) const {
     return options_.job_dir ? options_.job_dir(job_id) : "";
   }
-  Result<std::string> JobDir(const std::string& job_id);
   Result<slurm::ExecTarget> FindTask(const std::string& job_id, const std::string& role, int index);
   Status EndInSlurm(const std::string& job_id, int64_t number);
 
   SlurmEngineOptions options_;
   const slurm::SlurmCommands commands_;
-  const DirectoryWatcher changes_;
 
-  std::mutex asking_;  // one question to the queue at a time
-  TimePoint asked_{};  // guarded by asking_
-  std::mutex mu_;
-  std::condition_variable changed_;                        // something was read, or we end
-  std::map<std::string, std::unique_ptr<SlurmJob>> jobs_;  // guarded by mu_
-  std::vector<Child> children_;                            // guarded by mu_: of AllocateImmediately
-  bool ending_ = false;                                    // guarded by mu_
-  int publishing_ = 0;  // guarded by mu_: threads that tell what is in jobs_ already
-  std::thread reader_;
-  std::thread looker_;
+  std::mutex asking_;            // one squeue at a time
+  TimePoint asked_{};            // guarded by asking_
+  std::vector<Child> children_;  // guarded by mu_: of AllocateImmediately
+  std::thread poller_;
 };
 
 // ---- the threads ----
 
-void SlurmEngine::ReadAgents() {
-  for (;;) {
-    std::vector<TaskEvent> events;
-    std::optional<milliseconds> timeout;
-    {
-      std::lock_guard lock(mu_);
-      if (ending_) return;
-      for (auto& [id, job] : jobs_) {
-        std::vector<TaskEvent> read = job->Read();
-        events.insert(events.end(), read.begin(), read.end());
-      }
-      std::erase_if(children_, [](const Child& child) {
-        return ProcessEnded(child.pidfd.get()) && (ReapChild(child), true);
-      });
-      if (!jobs_.empty() || !children_.empty()) timeout = kReadAgain;
-      ++publishing_;
-    }
-    Publish(events);
-    {
-      std::lock_guard lock(mu_);
-      --publishing_;
-    }
-    changed_.notify_all();
-    changes_.Wait(timeout);
-  }
+bool SlurmEngine::OnReaderWakeup() {
+  std::erase_if(children_, [](const Child& child) {
+    return ProcessEnded(child.pidfd.get()) && (ReapChild(child), true);
+  });
+  return !children_.empty();
 }
 
-void SlurmEngine::LookAtQueue() {
+void SlurmEngine::PollQueue() {
   for (;;) {
     {
       std::unique_lock lock(mu_);
@@ -174,17 +144,17 @@ void SlurmEngine::LookAtQueue() {
       if (jobs_.empty()) continue;
     }
     const auto queue = AskQueue();
-    if (!queue.ok()) {  // nothing is known: nothing is changed
+    if (!queue.ok()) {  // state unknown: no change
       LogInfo("{}", queue.status().message());
       continue;
     }
-    Publish(LookAtJobs(*queue));
+    Publish(ApplyQueue(*queue));
     Publish(SubmitAgain());
-    EndVanished();
+    MarkVanishedJobs();
   }
 }
 
-std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& queue) {
+std::vector<TaskEvent> SlurmEngine::ApplyQueue(const std::vector<QueuedJob>& queue) {
   std::vector<TaskEvent> events;
   std::vector<int64_t> delayed, headless, torn;
   {
@@ -195,16 +165,16 @@ std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& que
       for (const QueuedJob& one : queue) {
         if (one.number == job->number()) found = &one;
       }
-      std::vector<TaskEvent> told = job->Look(found, options_.clock->Now());
+      std::vector<TaskEvent> told = job->ApplyQueueState(found, options_.clock->Now());
       events.insert(events.end(), told.begin(), told.end());
       if (job->wants_start()) delayed.push_back(job->number());
       if (job->wants_requeue()) headless.push_back(job->number());
       if (!job->is_torn()) continue;
-      job->WantAnother();
-      if (job->wants_another()) continue;
+      job->RequestNewAllocation();
+      if (job->needs_new_allocation()) continue;
       torn.push_back(job->number());
-      told = job->OverWith("a node of Slurm's job " + std::to_string(job->number()) +
-                           " failed, and with it a component of its allocation");
+      told = job->MarkEnded("a node of Slurm's job " + std::to_string(job->number()) +
+                            " failed, and with it a component of its allocation");
       events.insert(events.end(), told.begin(), told.end());
     }
   }
@@ -227,30 +197,30 @@ void SlurmEngine::Cancel(int64_t number) const {
   if (const Status ended = commands_.Cancel(number); !ended.ok()) LogWarning("{}", ended.message());
 }
 
-// Whose agents under salloc have ended, or whose allocations are torn: as batch jobs, which may
-// wait.
+// Submits jobs again, as batch jobs, whose agents under salloc have ended or whose allocations are
+// torn.
 std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
   std::vector<TaskEvent> events;
   std::lock_guard lock(mu_);
   for (auto& [id, job] : jobs_) {
-    if (!job->wants_another() || job->stopping() || job->over()) continue;
+    if (!job->needs_new_allocation() || job->stopping() || job->over()) continue;
     const auto submit = [&]() -> Status {
       TRY_ASSIGN(const std::string script, job->Script());
       if (job->is_torn()) TRY(commands_.Cancel(job->number()));
       TRY_ASSIGN(const int64_t number, commands_.Submit(script));
       LogInfo("job {} goes on as Slurm's job {}", id, number);
-      return job->Submitted({number, false});
+      return job->RecordSubmission({number, false});
     };
     const Status submitted = submit();
     if (submitted.ok()) continue;
     const std::vector<TaskEvent> over =
-        job->OverWith("it cannot go on in another allocation: " + submitted.message());
+        job->MarkEnded("it cannot go on in another allocation: " + submitted.message());
     events.insert(events.end(), over.begin(), over.end());
   }
   return events;
 }
 
-void SlurmEngine::EndVanished() {
+void SlurmEngine::MarkVanishedJobs() {
   std::map<std::string, int64_t> vanished;
   {
     std::lock_guard lock(mu_);
@@ -265,11 +235,11 @@ void SlurmEngine::EndVanished() {
       std::lock_guard lock(mu_);
       const auto job = jobs_.find(id);
       if (job == jobs_.end() || job->second->stopping()) continue;
-      if (ended.ok() && slurm::IsEndedBySlurm(ended->state)) job->second->WantAnother();
-      if (job->second->wants_another()) continue;
+      if (ended.ok() && slurm::IsEndedBySlurm(ended->state)) job->second->RequestNewAllocation();
+      if (job->second->needs_new_allocation()) continue;
       const std::string why = ended.ok() ? slurm::DescribeEnd(*ended, job->second->dir())
-                                         : "Slurm does not know it any more";
-      events = job->second->OverWith("Slurm's job " + std::to_string(number) + " is over: " + why);
+                                         : "Slurm has no record of it any more";
+      events = job->second->MarkEnded("Slurm's job " + std::to_string(number) + " is over: " + why);
     }
     Publish(events);
   }
@@ -337,10 +307,10 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
   const auto submit = [&]() -> Status {
     TRY_ASSIGN(const std::vector<slurm::CellPlan> plan, slurm::PlanComponents(desired));
     TRY_ASSIGN(const std::string script, slurm::RenderScript(desired, plan, options_.program));
-    TRY(job->Order(desired, plan, std::move(orders)));
+    TRY(job->WriteDesired(desired, plan, std::move(orders)));
     if (job->number() != 0) return Status::Ok();
-    TRY(job->KeepScript(script));
-    // Slurm gives several components to nobody at once.
+    TRY(job->StoreScript(script));
+    // salloc --immediate does not support several components.
     if (desired.attended && plan.size() == 1 &&
         slurm::CanAllocateImmediately(commands_.environment())) {
       TRY_ASSIGN(const auto request,
@@ -349,12 +319,12 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
       if (got.ok()) {
         children_.push_back(std::move(got->salloc));
         children_.push_back(std::move(got->agent));
-        return job->Granted({got->number, true});
+        return job->RecordGrant({got->number, true});
       }
       LogInfo("job {}: {}; it is submitted as a batch job", desired.job_id, got.status().message());
     }
     TRY_ASSIGN(const int64_t number, commands_.Submit(script));
-    return job->Submitted({number, false});
+    return job->RecordSubmission({number, false});
   };
   const Status submitted = submit();
   if (!submitted.ok() && job->number() == 0) {
@@ -389,7 +359,7 @@ Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
   std::lock_guard lock(mu_);
   std::unique_ptr<SlurmJob>& job = jobs_[job_id];
   if (job == nullptr) job = std::move(*found);
-  if (job->number() != queued->number) TRY(job->Submitted({queued->number, false}));
+  if (job->number() != queued->number) TRY(job->RecordSubmission({queued->number, false}));
   changes_.Add(EngineDir(job->dir()));
   changed_.notify_all();
   changes_.Wake();
@@ -405,7 +375,7 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
     if (const auto it = jobs_.find(job_id); it != jobs_.end()) {
       SlurmJob* const job = it->second.get();
       number = job->number();
-      if (!job->over()) TRY(job->OrderStop(grace));
+      if (!job->over()) TRY(job->WriteStop(grace));
       const bool runs = job->begun() && !job->closed() && !job->over();
       const auto done = [&] { return publishing_ == 0 && job->closed(); };
       if (runs) changed_.wait_for(lock, grace + kAgentPatience, done);
@@ -417,18 +387,7 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
     if (queued) number = queued->number;
   }
   if (number != 0 && !closed) TRY(EndInSlurm(job_id, number));
-  std::vector<TaskEvent> events;
-  {
-    std::lock_guard lock(mu_);
-    const auto it = jobs_.find(job_id);
-    if (it == jobs_.end()) return Status::Ok();
-    events = it->second->Read();
-    const std::vector<TaskEvent> untold = it->second->EndAll();
-    events.insert(events.end(), untold.begin(), untold.end());
-    it->second->RemoveRecords();
-    jobs_.erase(it);
-  }
-  Publish(events);
+  FinishStopped(job_id);
   return Status::Ok();
 }
 
@@ -450,25 +409,12 @@ Status SlurmEngine::EndInSlurm(const std::string& job_id, int64_t number) {
   }
 }
 
-Result<std::string> SlurmEngine::JobDir(const std::string& job_id) {
-  std::lock_guard lock(mu_);
-  const auto job = jobs_.find(job_id);
-  if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
-  return job->second->dir();
-}
-
-Result<Endpoint> SlurmEngine::Dial(const std::string& job_id) {
-  TRY_ASSIGN(const std::string dir, JobDir(job_id));
-  TRY_ASSIGN(const CoordinatorLocation place, ReadCoordinatorLocation(job_id, dir));
-  return place.endpoint;
-}
-
 Result<std::string> SlurmEngine::TaskLog(const std::string& job_id, const std::string& role,
                                          int index, size_t limit) {
   TRY(CheckName("role", role));
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
   TRY_ASSIGN(std::string text, ReadTail(TaskLogPath(dir, role, index), limit));
-  if (!text.empty() || role != "coordinator") return text;
+  if (!text.empty() || !IsCoordinator(role)) return text;
   return ReadTail(slurm::AgentLogPath(dir), limit);
 }
 
@@ -480,7 +426,7 @@ Result<slurm::ExecTarget> SlurmEngine::FindTask(const std::string& job_id, const
   if (!queued) return NotFound("Slurm has no running job of " + job_id);
   TRY_ASSIGN(const std::unique_ptr<SlurmJob> view,
              SlurmJob::Find(job_id, dir.empty() ? queued->work_dir : dir));
-  const SlurmJob::Where where = view->PlaceOf(role, index);
+  const SlurmJob::Location where = view->LocationOf(role, index);
   if (where.node.empty())
     return NotFound(role + "-" + std::to_string(index) + " of job " + job_id +
                     " does not run now; `shoal show " + job_id + "` says how its tasks are");

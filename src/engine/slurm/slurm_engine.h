@@ -1,7 +1,8 @@
-// The engine of a cluster under Slurm: a job is one ordinary allocation, its tasks are steps in it.
+// The engine of a Slurm cluster: a job is one allocation, its tasks are steps in it.
 //
-// What runs on the login node (slurm_engine.cc) submits, asks the queue and reads; what runs in the
-// allocation (agent.cc) starts and watches. They meet in the job's directory, which all nodes see.
+// On the login node, slurm_engine.cc submits the job, polls the queue and reads the agent's event
+// log. In the allocation, agent.cc starts and watches the tasks. They communicate through files in
+// the job's directory, which all nodes see.
 #pragma once
 
 #include <memory>
@@ -15,20 +16,22 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct SlurmEngineOptions {
-  // Absolute path of shoal, at which all nodes find it; `PROGRAM slurm …` is slurm/inside.h.
+  // Absolute path of shoal on all nodes, which run `PROGRAM slurm …` (slurm_helper.h).
   std::string program;
   const Clock* clock = RealClock::Get();
   RestartRules restart;
-  // "NAME=value": of Slurm's commands, and what every task's environment begins with. Empty: PATH,
-  // HOME, LANG and the like of this process, and what it says to Slurm (SLURM_CONF, SBATCH_…).
+  // "NAME=value": environment of Slurm's commands and base of every task's environment. Empty:
+  // PATH, HOME, LANG and the like of this process, and its variables for Slurm (SLURM_CONF,
+  // SBATCH_…).
   std::vector<std::string> environment;
-  // Between SIGTERM and SIGKILL of a task that Apply no longer names.
+  // Time between SIGTERM and SIGKILL of a task that Apply no longer lists.
   std::chrono::milliseconds remove_grace{10'000};
-  FindJobDir job_dir;  // of jobs that this engine has not been told of by Adopt
+  FindJobDir job_dir;  // finds jobs of other controller processes
 };
 
-// Starts two threads. Asks Slurm for nothing yet.
+// Starts two threads. Contacts Slurm only when a method needs it.
 Result<std::unique_ptr<Engine>> MakeSlurmEngine(SlurmEngineOptions options);
 
 }  // namespace shoal::engine

@@ -36,6 +36,7 @@ std::vector<std::string> Words(const ExecTarget& place, const std::string& what)
   return words;
 }
 
+// A command in a task: an srun that runs `shoal slurm exec` on the task's node.
 class StepExecution final : public Execution {
  public:
   explicit StepExecution(Child child) : child_(std::move(child)) {}
@@ -45,7 +46,7 @@ class StepExecution final : public Execution {
     (void)ReapChild(child_);
   }
   void Signal(int signal) override { (void)SignalProcess(child_.pidfd.get(), signal); }
-  // srun looks at the terminal's size itself.
+  // srun tracks the terminal's size itself.
   void Resize(uint16_t /*rows*/, uint16_t /*columns*/) override { Signal(SIGWINCH); }
   Result<ExecEnd> Wait() override {
     pollfd ended{child_.pidfd.get(), POLLIN, 0};
@@ -64,7 +65,7 @@ class StepExecution final : public Execution {
   bool waited_ = false;
 };
 
-// The first word of the far end: open, or why not.
+// Reads the first output of `pipe`: connected, or the reason of a refusal.
 Status HearOpen(int fd) {
   std::string said;
   for (;;) {
@@ -109,7 +110,7 @@ Result<UniqueFd> DialByStep(const ExecTarget& place, uint16_t port) {
   TRY_ASSIGN(Child child,
              StartChildWithFds(words, place.env, {theirs.get(), theirs.get(), STDERR_FILENO}));
   theirs.Reset();
-  // It lives as long as the stream, whose other end the caller closes.
+  // Ends with the stream, whose other end the caller closes.
   std::thread([child = std::move(child)] { (void)ReapChild(child); }).detach();
   TRY(HearOpen(ours.get()));
   return ours;

@@ -1,4 +1,4 @@
-// SlurmCommands beside tasks and streams to their ports, through steps that overlap with theirs.
+// Commands beside tasks and connections to their ports, through overlapping Slurm steps.
 // Used by slurm_engine.cc.
 #pragma once
 
@@ -10,10 +10,11 @@
 
 namespace shoal::engine::slurm {
 
+// A running task and its allocation.
 struct ExecTarget {
-  std::string program;  // shoal
+  std::string program;  // path of shoal
   std::vector<std::string> env;
-  int64_t number = 0;  // of the job in Slurm
+  int64_t number = 0;  // Slurm's job id
   std::string node;
   std::string job_id;
   std::string role;

@@ -18,7 +18,7 @@
 namespace shoal::engine::slurm {
 namespace {
 
-// What a command ends with when it could not be started, as shells have it.
+// Exit code of a command that could not be started, as in shells.
 constexpr int kCannotRun = 126;
 
 Result<int> ToNumber(const std::string& word, int most) {

@@ -1,13 +1,13 @@
-// What runs inside an allocation, as `shoal slurm …`; started by the batch script and by sruns, not
-// by people:
+// The internal commands `shoal slurm …`, started inside an allocation by the batch script and by
+// srun:
 //
-//   agent DIR [AHEAD]    holds the job's steps (agent.cc): as the batch step; with AHEAD under an
-//                        salloc on the controller's machine, and so many seconds before the
-//                        allocation's time is over the tasks save
-//   step FILE [NUMBER]   one task of a step: starts a launcher, tells how it ends (step_task.cc);
-//                        NUMBER: of the allocation that it gives back if the agent is gone
-//   exec JOB ROLE INDEX [--env NAME=VALUE]… -- COMMAND…   a command beside a task's program
-//   pipe JOB ROLE INDEX PORT                              its port, at standard input and output
+//   agent DIR [AHEAD]    supervises the job's steps (agent.cc). Without AHEAD it is the batch step;
+//                        with AHEAD it runs beside salloc on the controller's machine and tells the
+//                        tasks to save AHEAD seconds before the time limit
+//   step FILE [NUMBER]   one task of a step: starts a launcher and reports its end (step_task.cc);
+//                        NUMBER: the allocation that it cancels if the agent is gone
+//   exec JOB ROLE INDEX [--env NAME=VALUE]… -- COMMAND…   runs a command beside a task's program
+//   pipe JOB ROLE INDEX PORT    connects standard input and output to a port of the task
 #pragma once
 
 #include <chrono>
@@ -21,41 +21,42 @@
 
 namespace shoal::engine::slurm {
 
-// What `pipe` says first: one of these, the second with a sentence after it.
+// First output of `pipe`: connected, or refused with a sentence.
 inline constexpr const char* kPipeOpen = "+";
 inline const std::string kPipeRefused = "-";
 
-// What `shoal slurm WORDS` does; gives its exit code. InvalidArgument for other words.
+// Runs `shoal slurm WORDS`; returns its exit code. InvalidArgument for unknown words.
 Result<int> RunHelper(const std::vector<std::string>& words);
 
-// RunHelper's, each in a file of its own.
+// Subcommands of RunHelper, each in a file of its own.
 Result<int> RunAgent(const std::string& job_dir, std::optional<std::chrono::seconds> ahead);
-// `number`: empty: none.
+// `number` empty: the task cancels no allocation.
 Result<int> RunStepTask(const std::string& file, const std::string& number);
 
-// The small static program that lies beside `program` (shoal-task, cli/task_main.cc) and knows all
-// this, too, but starts twice as fast; `program` if there is none.
+// The small static program beside `program` (shoal-task, cli/task_main.cc) that has the same
+// internal commands and starts twice as fast; `program` itself if it does not exist.
 std::string FindStaticTwin(const std::string& program);
 
-// The environment without what Slurm says to its own and to MPI: programs must not take their
-// launcher's step for theirs.
+// The environment without the variables that Slurm sets for its steps and for MPI: a program must
+// not mistake its launcher's step for its own.
 std::vector<std::string> WithoutSlurm(const std::vector<std::string>& environment);
 
-// ---- What engine and agent share: files of the job's directory (docs/formats/slurm.md) ----
+// ---- Files in the job's directory, shared by engine and agent (docs/formats/slurm.md) ----
 
-// agent → engine: what became of the tasks (engine/agent/desired_state.h).
+// The agent's event log (engine/agent/desired_state.h).
 std::filesystem::path AgentEventsPath(const std::string& job_dir);
-// engine or agent → a later engine: the job's allocation.
+// The job's allocation, recorded for later engines.
 std::filesystem::path AllocationPath(const std::string& job_dir);
-// The batch script: what Slurm is asked for when the job is to go on in another allocation.
+// The batch script, with which the job is submitted again for another allocation.
 std::filesystem::path BatchScriptPath(const std::string& job_dir);
+// The allocation of a job.
 struct Allocation {
-  int64_t number = 0;     // in Slurm; 0: none is known
-  bool attended = false;  // an salloc holds it, on the controller's machine
+  int64_t number = 0;     // Slurm's job id; 0: unknown
+  bool attended = false;  // held by salloc on the controller's machine
 };
 Status WriteAllocation(const std::string& job_dir, const Allocation& allocation);
 Allocation ReadAllocation(const std::string& job_dir);
-// What the agent and the sruns themselves said.
+// Output of the agent and of srun.
 std::filesystem::path AgentLogPath(const std::string& job_dir);
 
 }  // namespace shoal::engine::slurm

@@ -17,15 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCoordinator = "coordinator";
-
 bool Runs(TaskPhase phase) { return phase == TaskPhase::kStarting || phase == TaskPhase::kRunning; }
 
-// Big tasks find room first.
+// Large tasks are placed first.
 bool BeforeInSize(const DesiredTask& a, const DesiredTask& b) {
   const auto rank = [](const DesiredTask& task) {
     const job::Resources& want = task.resources;
-    return std::make_tuple(task.role != kCoordinator, -want.gpu, -want.cpu, -want.memory_bytes);
+    return std::make_tuple(task.kind() != TaskKind::kCoordinator, -want.gpu, -want.cpu,
+                           -want.memory_bytes);
   };
   return rank(a) < rank(b);
 }
@@ -44,29 +43,31 @@ Result<std::unique_ptr<SlurmJob>> SlurmJob::Make(const std::string& id, const st
 
 Result<std::unique_ptr<SlurmJob>> SlurmJob::Find(const std::string& id, const std::string& dir) {
   std::unique_ptr<SlurmJob> job(new SlurmJob(id, dir));
-  TRY_ASSIGN(job->orders_, ReadDesiredState(dir));
-  if (job->orders_.job_id != id)
-    return DataLoss(DesiredStatePath(dir).string() + " is of the job " + job->orders_.job_id);
-  for (const AgentTask& task : job->orders_.tasks)
-    job->rounds_[{task.task.role, task.task.index}] = task.round;
+  TRY_ASSIGN(job->desired_state_, ReadDesiredState(dir));
+  if (job->desired_state_.job_id != id)
+    return DataLoss(DesiredStatePath(dir).string() + " is of the job " +
+                    job->desired_state_.job_id);
+  for (const AgentTask& task : job->desired_state_.tasks)
+    job->revisions_[{task.task.role, task.task.index}] = task.revision;
   job->allocation_ = ReadAllocation(dir);
-  (void)job->Read();
+  (void)job->ReadEvents();
   return job;
 }
 
-Status SlurmJob::Order(const DesiredJob& desired, const std::vector<CellPlan>& plan,
-                       DesiredState rest) {
+Status SlurmJob::WriteDesired(const DesiredJob& desired, const std::vector<CellPlan>& plan,
+                              DesiredState rest) {
   rest.job_id = id_;
-  rest.number = orders_.number + 1;
+  rest.revision = desired_state_.revision + 1;
   std::set<Key> before;
-  for (const AgentTask& task : orders_.tasks) before.emplace(task.task.role, task.task.index);
+  for (const AgentTask& task : desired_state_.tasks)
+    before.emplace(task.task.role, task.task.index);
   std::vector<DesiredTask> tasks = desired.tasks;
   std::stable_sort(tasks.begin(), tasks.end(), BeforeInSize);
   for (DesiredTask& task : tasks) {
     const Key key{task.role, task.index};
-    const auto [round, fresh] = rounds_.try_emplace(key, 0);
-    if (!fresh && !before.contains(key)) ++round->second;
-    AgentTask ordered{std::move(task), round->second};
+    const auto [revision, fresh] = revisions_.try_emplace(key, 0);
+    if (!fresh && !before.contains(key)) ++revision->second;
+    AgentTask ordered{std::move(task), revision->second};
     if (const CellShare* share = ShareOf(plan, key.first)) {
       ordered.per_cell = share->per_cell;
       ordered.beside = share->beside;
@@ -74,19 +75,19 @@ Status SlurmJob::Order(const DesiredJob& desired, const std::vector<CellPlan>& p
     }
     rest.tasks.push_back(std::move(ordered));
   }
-  orders_ = std::move(rest);
-  return WriteDesiredState(dir_, orders_);
+  desired_state_ = std::move(rest);
+  return WriteDesiredState(dir_, desired_state_);
 }
 
-Status SlurmJob::OrderStop(std::chrono::milliseconds grace) {
-  orders_.stop = true;
-  orders_.grace = grace;
-  orders_.tasks.clear();
-  ++orders_.number;
-  return WriteDesiredState(dir_, orders_);
+Status SlurmJob::WriteStop(std::chrono::milliseconds grace) {
+  desired_state_.stop = true;
+  desired_state_.grace = grace;
+  desired_state_.tasks.clear();
+  ++desired_state_.revision;
+  return WriteDesiredState(dir_, desired_state_);
 }
 
-Status SlurmJob::KeepScript(const std::string& script) const {
+Status SlurmJob::StoreScript(const std::string& script) const {
   return WriteFileAtomically(BatchScriptPath(dir_), script, 0600, false);
 }
 
@@ -95,18 +96,18 @@ Result<std::string> SlurmJob::Script() const {
   return ReadFile(BatchScriptPath(dir_), kMaxFile);
 }
 
-Status SlurmJob::Submitted(const Allocation& allocation) {
-  TRY(Granted(allocation));
+Status SlurmJob::RecordSubmission(const Allocation& allocation) {
+  TRY(RecordGrant(allocation));
   return WriteAllocation(dir_, allocation);
 }
 
-Status SlurmJob::Granted(const Allocation& allocation) {
+Status SlurmJob::RecordGrant(const Allocation& allocation) {
   allocation_ = allocation;
   looks_without_ = looks_delayed_ = looks_headless_ = looks_torn_ = 0;
   return Status::Ok();
 }
 
-std::vector<TaskEvent> SlurmJob::Read() {
+std::vector<TaskEvent> SlurmJob::ReadEvents() {
   std::vector<TaskEvent> events;
   auto lines = reader_.Read();
   if (!lines.ok()) {
@@ -114,14 +115,14 @@ std::vector<TaskEvent> SlurmJob::Read() {
     return events;
   }
   for (AgentEvent& line : *lines) {
-    if (line.sign == EventKind::kAgentStarted) {
+    if (line.kind == EventKind::kAgentStarted) {
       begun_ = true;
-      closed_ = another_ = false;
+      closed_ = new_allocation_requested_ = false;
       head_ = line.node;
     }
-    if (line.sign == EventKind::kAgentExited) closed_ = true;
-    if (line.sign == EventKind::kNeedsNewAllocation) another_ = true;
-    if (line.sign != EventKind::kTask) continue;
+    if (line.kind == EventKind::kAgentExited) closed_ = true;
+    if (line.kind == EventKind::kNeedsNewAllocation) new_allocation_requested_ = true;
+    if (line.kind != EventKind::kTask) continue;
     Seen& seen = seen_[{line.event.role, line.event.index}];
     seen = {line.event.incarnation, line.event.phase, line.node};
     line.event.job_id = id_;
@@ -131,14 +132,14 @@ std::vector<TaskEvent> SlurmJob::Read() {
 }
 
 TaskEvent SlurmJob::CoordinatorEvent(TaskPhase phase, const std::string& reason) const {
-  TaskEvent event{id_, kCoordinator, 0, 0, phase, {}};
-  const auto seen = seen_.find({kCoordinator, 0});
+  TaskEvent event{id_, kCoordinatorRole, 0, 0, phase, {}};
+  const auto seen = seen_.find({kCoordinatorRole, 0});
   if (seen != seen_.end()) event.incarnation = seen->second.incarnation;
   event.end.reason = reason;
   return event;
 }
 
-std::vector<TaskEvent> SlurmJob::Look(const QueuedJob* job, TimePoint /*now*/) {
+std::vector<TaskEvent> SlurmJob::ApplyQueueState(const QueuedJob* job, TimePoint /*now*/) {
   if (job == nullptr || !IsActive(job->state)) {
     ++looks_without_;
     return {};
@@ -168,7 +169,7 @@ std::vector<TaskEvent> SlurmJob::Look(const QueuedJob* job, TimePoint /*now*/) {
   return {CoordinatorEvent(TaskPhase::kStarting, why)};
 }
 
-std::vector<TaskEvent> SlurmJob::OverWith(const std::string& reason) {
+std::vector<TaskEvent> SlurmJob::MarkEnded(const std::string& reason) {
   over_ = true;
   for (auto& [key, seen] : seen_) {
     if (Runs(seen.phase)) seen.phase = TaskPhase::kLost;
@@ -176,7 +177,7 @@ std::vector<TaskEvent> SlurmJob::OverWith(const std::string& reason) {
   return {CoordinatorEvent(TaskPhase::kRefused, reason)};
 }
 
-std::vector<TaskEvent> SlurmJob::EndAll() {
+std::vector<TaskEvent> SlurmJob::EndRemaining() {
   std::vector<TaskEvent> events;
   for (auto& [key, seen] : seen_) {
     if (!Runs(seen.phase)) continue;
@@ -202,7 +203,7 @@ void SlurmJob::RemoveRecords() const {
 
 std::vector<TaskStatus> SlurmJob::List() const {
   std::vector<TaskStatus> list;
-  for (const AgentTask& ordered : orders_.tasks) {
+  for (const AgentTask& ordered : desired_state_.tasks) {
     TaskStatus status{ordered.task.role, ordered.task.index, 0, TaskPhase::kStarting, 0};
     const auto seen = seen_.find({status.role, status.index});
     if (seen != seen_.end()) {
@@ -214,11 +215,11 @@ std::vector<TaskStatus> SlurmJob::List() const {
   return list;
 }
 
-SlurmJob::Where SlurmJob::PlaceOf(const std::string& role, int index) const {
+SlurmJob::Location SlurmJob::LocationOf(const std::string& role, int index) const {
   const auto seen = seen_.find({role, index});
   if (seen == seen_.end() || seen->second.phase != TaskPhase::kRunning) return {};
-  Where where{seen->second.node};
-  for (const AgentTask& ordered : orders_.tasks) {
+  Location where{seen->second.node};
+  for (const AgentTask& ordered : desired_state_.tasks) {
     if (ordered.task.role == role && ordered.task.index == index)
       where.component = ordered.component;
   }

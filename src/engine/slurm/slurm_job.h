@@ -1,6 +1,6 @@
-// One job as the engine on the login node sees it: what it ordered, what the agent told, what
-// Slurm's queue says. Owned by SlurmEngine and called under its lock; its I/O is files of the job's
-// directory.
+// One job as the engine on the login node sees it: the desired state it wrote, the events the agent
+// logged, and the job's state in Slurm's queue. Owned by SlurmEngine and called under its lock.
+// Reads and writes files of the job's directory; calls no Slurm command.
 #pragma once
 
 #include <chrono>
@@ -19,68 +19,75 @@
 
 namespace shoal::engine::slurm {
 
+// Made by Make or Find; WriteDesired and WriteStop write the desired state; ReadEvents and
+// ApplyQueueState return new events. The state functions below say what the engine must do next.
+// Not thread-safe.
 class SlurmJob {
  public:
   using Key = std::pair<std::string, int>;
 
-  // A job of which nothing exists: what an earlier life of it left is removed.
+  // A new job. Removes files that an earlier job with this directory left.
   static Result<std::unique_ptr<SlurmJob>> Make(const std::string& id, const std::string& dir);
-  // From what an earlier engine wrote; NotFound if it wrote nothing.
+  // A job from an earlier engine's records; NotFound if there are none.
   static Result<std::unique_ptr<SlurmJob>> Find(const std::string& id, const std::string& dir);
 
-  // Writes what is to exist now. `rest`: of the orders, all but tasks and number.
-  Status Order(const DesiredJob& desired, const std::vector<CellPlan>& plan, DesiredState rest);
-  // Writes that all is to end.
-  Status OrderStop(std::chrono::milliseconds grace);
-  // What it is submitted by, now or later.
-  Status KeepScript(const std::string& script) const;
+  // Writes a new desired state. `rest`: all of it but tasks and revision.
+  Status WriteDesired(const DesiredJob& desired, const std::vector<CellPlan>& plan,
+                      DesiredState rest);
+  // Writes a desired state that ends all tasks.
+  Status WriteStop(std::chrono::milliseconds grace);
+  // Stores the batch script for the first and later submissions.
+  Status StoreScript(const std::string& script) const;
   Result<std::string> Script() const;
-  Status Submitted(const Allocation& allocation);
-  // Likewise, where its agent has written that already.
-  Status Granted(const Allocation& allocation);
+  Status RecordSubmission(const Allocation& allocation);
+  // Records an allocation that the agent has already written to the job's directory.
+  Status RecordGrant(const Allocation& allocation);
 
-  // What the agent told since the last call.
-  std::vector<TaskEvent> Read();
-  // What the queue says of it; null: it does not know it.
-  std::vector<TaskEvent> Look(const QueuedJob* job, TimePoint now);
-  // It is over in Slurm, and not by us.
-  std::vector<TaskEvent> OverWith(const std::string& reason);
-  // After a stop: what was not told of what ran.
-  std::vector<TaskEvent> EndAll();
+  // Events that the agent logged since the last call.
+  std::vector<TaskEvent> ReadEvents();
+  // Applies the job's entry of Slurm's queue; null: it has none.
+  std::vector<TaskEvent> ApplyQueueState(const QueuedJob* job, TimePoint now);
+  // The Slurm job ended without a request of this engine: marks all tasks as lost.
+  std::vector<TaskEvent> MarkEnded(const std::string& reason);
+  // After a stop: ends of tasks that the agent did not report.
+  std::vector<TaskEvent> EndRemaining();
   void RemoveRecords() const;
 
   std::vector<TaskStatus> List() const;
-  // Where a running task is; the node is empty of others.
-  struct Where {
+  // Location of a running task; `node` is empty if the task does not run.
+  struct Location {
     std::string node;
     int component = 0;
   };
-  Where PlaceOf(const std::string& role, int index) const;
+  Location LocationOf(const std::string& role, int index) const;
   const std::string& dir() const { return dir_; }
   int64_t number() const { return allocation_.number; }
-  bool stopping() const { return orders_.stop; }
-  // An agent runs, or ran: it has written something, or said under an salloc that it is there.
+  bool stopping() const { return desired_state_.stop; }
+  // An agent has run: it has logged an event, or it was started with salloc.
   bool begun() const { return begun_ || (allocation_.attended && allocation_.number != 0); }
-  // The last one has ended in order, and there is to be no other.
-  bool closed() const { return closed_ && !another_; }
-  // Slurm is to start it, now or again.
-  bool waits() const { return !begun_ || closed_ || another_ || looks_torn_ > 0; }
-  // It is to go on in another allocation, and Slurm does not see to that: an agent that an salloc
-  // ran has ended, or its allocation is torn.
-  bool wants_another() const {
-    return another_ && (is_torn() || (allocation_.attended && (closed_ || vanished())));
+  // The last agent exited normally, and no other allocation is needed.
+  bool closed() const { return closed_ && !new_allocation_requested_; }
+  // The job waits for Slurm to start it or to start it again.
+  bool waits() const { return !begun_ || closed_ || new_allocation_requested_ || looks_torn_ > 0; }
+  // The engine must submit the job again for another allocation: its agent under salloc has ended,
+  // or its allocation is torn. Slurm requeues batch jobs itself.
+  bool needs_new_allocation() const {
+    return new_allocation_requested_ &&
+           (is_torn() || (allocation_.attended && (closed_ || vanished())));
   }
-  // … as Slurm itself would see to it for a batch job.
-  void WantAnother() { another_ = (allocation_.attended || is_torn()) && orders_.requeue; }
-  // Some components of its allocation are gone and others are not (QueuedJob::torn), for more than
-  // a moment: no agent runs, and it has to be cancelled.
+  // Requests another allocation in the cases in which Slurm would requeue a batch job.
+  void RequestNewAllocation() {
+    new_allocation_requested_ = (allocation_.attended || is_torn()) && desired_state_.requeue;
+  }
+  // Only some components of the allocation exist (QueuedJob::torn) in several successive polls: no
+  // agent runs, and the Slurm job must be cancelled.
   bool is_torn() const { return looks_torn_ >= kTornLooks; }
   bool over() const { return over_; }
-  // It has left the queue for so many looks that nothing more is to be expected of its agent.
+  // The job was missing from the queue in so many polls that its agent will report nothing more.
   bool vanished() const { return looks_without_ >= 2; }
-  // It was put into the queue again and would wait for no reason.
+  // The requeued job is delayed by Slurm's begin time; true once.
   bool wants_start() const { return looks_delayed_ == kDelayedLooks; }
-  // Its first node is gone, and its agent with it. True once.
+  // The job's first node failed, and its agent with it; true once.
   bool wants_requeue() const { return looks_headless_ == 1; }
 
  private:
@@ -93,8 +100,8 @@ class SlurmJob {
 
   const std::string id_;
   const std::string dir_;
-  DesiredState orders_;
-  std::map<Key, int> rounds_;  // of each task that was ever named
+  DesiredState desired_state_;
+  std::map<Key, int> revisions_;  // revision of each task that was ever listed
   Allocation allocation_;
   AgentEventReader reader_;
   struct Seen {
@@ -103,11 +110,11 @@ class SlurmJob {
     std::string node;
   };
   std::map<Key, Seen> seen_;
-  std::string head_;   // the allocation's node on which the latest agent began
-  std::string waits_;  // why, as it was told last
+  std::string head_;   // node on which the latest agent started
+  std::string waits_;  // the last reported reason of waiting
   bool begun_ = false;
   bool closed_ = false;
-  bool another_ = false;
+  bool new_allocation_requested_ = false;
   bool over_ = false;
   bool suspended_ = false;
   int looks_without_ = 0;

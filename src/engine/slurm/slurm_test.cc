@@ -96,11 +96,11 @@ TEST(Cells, EveryTaskOfAJobFindsItsPlace) {
   placement.Add(0, {"a", "b", "c"}, {3, 3, 2});
   for (const DesiredTask& task : job.tasks) {
     const auto share = plan->shares.at(task.role);
-    const auto taken = placement.Take(task.role, share);
+    const auto taken = placement.Reserve(task.role, share);
     ASSERT_TRUE(taken) << task.role << task.index;
     EXPECT_TRUE(taken->fresh);
   }
-  EXPECT_FALSE(placement.Take("big", {}));
+  EXPECT_FALSE(placement.Reserve("big", {}));
 }
 
 // ps in one partition, worker and aide in another.
@@ -173,43 +173,43 @@ TEST(Components, TasksStayInTheirOwn) {
   placement.Add(0, {"a"}, {1});
   placement.Add(1, {"b", "c"}, {1, 1});
   const CellShare second{1, false, 1};
-  EXPECT_EQ(placement.node(placement.Take("worker", second)->cell), "b");
-  EXPECT_EQ(placement.node(placement.Take("worker", second)->cell), "c");
-  EXPECT_FALSE(placement.Take("worker", second));
+  EXPECT_EQ(placement.node(placement.Reserve("worker", second)->cell), "b");
+  EXPECT_EQ(placement.node(placement.Reserve("worker", second)->cell), "c");
+  EXPECT_FALSE(placement.Reserve("worker", second));
   placement.LoseNode("b");
-  EXPECT_EQ(placement.node(*placement.TakeAnyway("worker", 1)), "c");
+  EXPECT_EQ(placement.node(*placement.ReserveLeastUsed("worker", 1)), "c");
   placement.LoseNode("c");
-  EXPECT_FALSE(placement.TakeAnyway("worker", 1));
-  EXPECT_EQ(placement.node(placement.Take("ps", {})->cell), "a");
+  EXPECT_FALSE(placement.ReserveLeastUsed("worker", 1));
+  EXPECT_EQ(placement.node(placement.Reserve("ps", {})->cell), "a");
 }
 
 TEST(CellPlacement, WhoFollowsInAPlaceOverlapsUntilTheStepIsOver) {
   CellPlacement placement;
   placement.Add(0, {"a"}, {1});
-  const auto first = placement.Take("worker", {});
+  const auto first = placement.Reserve("worker", {});
   ASSERT_TRUE(first && first->fresh);
-  EXPECT_FALSE(placement.Take("worker", {}));
+  EXPECT_FALSE(placement.Reserve("worker", {}));
   placement.Release(first->cell, "worker");
-  const auto second = placement.Take("worker", {});
+  const auto second = placement.Reserve("worker", {});
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->fresh);
   placement.Release(second->cell, "worker");
-  placement.LetGo(first->cell, "worker");
-  EXPECT_TRUE(placement.Take("worker", {})->fresh);
+  placement.ReleaseStep(first->cell, "worker");
+  EXPECT_TRUE(placement.Reserve("worker", {})->fresh);
 }
 
 TEST(CellPlacement, ALostNodesCellsAreGone) {
   CellPlacement placement;
   placement.Add(0, {"a", "b"}, {1, 1});
-  const auto first = placement.Take("worker", {});
+  const auto first = placement.Reserve("worker", {});
   EXPECT_EQ(placement.node(first->cell), "a");
   placement.LoseNode("a");
   EXPECT_TRUE(placement.lost(first->cell));
-  EXPECT_EQ(placement.node(placement.Take("worker", {})->cell), "b");
-  EXPECT_FALSE(placement.Take("worker", {}));
-  EXPECT_EQ(placement.node(*placement.TakeAnyway("worker", 0)), "b");
+  EXPECT_EQ(placement.node(placement.Reserve("worker", {})->cell), "b");
+  EXPECT_FALSE(placement.Reserve("worker", {}));
+  EXPECT_EQ(placement.node(*placement.ReserveLeastUsed("worker", 0)), "b");
   placement.LoseNode("b");
-  EXPECT_FALSE(placement.TakeAnyway("worker", 0));
+  EXPECT_FALSE(placement.ReserveLeastUsed("worker", 0));
 }
 
 TEST(Lists, AreExpandedAsSlurmWritesThem) {
@@ -399,15 +399,15 @@ class JobViewTest : public testing::Test {
     view_ = SlurmJob::Make(job.job_id, job.job_dir).value();
     DesiredState rest;
     rest.program = "/opt/shoal";
-    ASSERT_TRUE(view_->Order(job, PlanComponents(job).value(), rest).ok());
-    ASSERT_TRUE(view_->Submitted(allocation).ok());
+    ASSERT_TRUE(view_->WriteDesired(job, PlanComponents(job).value(), rest).ok());
+    ASSERT_TRUE(view_->RecordSubmission(allocation).ok());
     Say(EventKind::kAgentStarted);
   }
   void Say(EventKind sign) {
     std::string text = ReadFile(AgentEventsPath(dir_.path()), 1 << 20).value_or("");
     text += EncodeAgentEvent({sign, {}, 1, ""});
     ASSERT_TRUE(WriteFileAtomically(AgentEventsPath(dir_.path()), text, 0600, false).ok());
-    (void)view_->Read();
+    (void)view_->ReadEvents();
   }
 
   TempDir dir_ = TempDir::Create().value();
@@ -418,13 +418,13 @@ TEST_F(JobViewTest, AnAttendedJobThatSavedIsToBeSubmittedWhenItsAgentHasEnded) {
   Begin({7, true});
   EXPECT_FALSE(view_->waits());
   Say(EventKind::kNeedsNewAllocation);
-  EXPECT_FALSE(view_->wants_another());  // it may still run tasks
+  EXPECT_FALSE(view_->needs_new_allocation());  // it may still run tasks
   EXPECT_FALSE(view_->closed());
   Say(EventKind::kAgentExited);
-  EXPECT_TRUE(view_->wants_another());
+  EXPECT_TRUE(view_->needs_new_allocation());
   EXPECT_FALSE(view_->closed());  // a stop must still look for it
-  ASSERT_TRUE(view_->Submitted({8, false}).ok());
-  EXPECT_FALSE(view_->wants_another());
+  ASSERT_TRUE(view_->RecordSubmission({8, false}).ok());
+  EXPECT_FALSE(view_->needs_new_allocation());
   EXPECT_TRUE(view_->waits());
   EXPECT_FALSE(view_->closed());
   Say(EventKind::kAgentStarted);
@@ -438,15 +438,15 @@ TEST_F(JobViewTest, WhatSlurmItselfEndsGoesOnOnlyWhereItMayBeRequeued) {
   EXPECT_TRUE(IsEndedBySlurm("PREEMPTED"));
   EXPECT_FALSE(IsEndedBySlurm("CANCELLED"));
   Begin({7, true});
-  EXPECT_FALSE(view_->wants_another());
-  view_->WantAnother();
-  EXPECT_FALSE(view_->wants_another());  // it is in the queue
-  for (int look = 0; look < 2; ++look) (void)view_->Look(nullptr, TimePoint{});
-  EXPECT_TRUE(view_->wants_another());
+  EXPECT_FALSE(view_->needs_new_allocation());
+  view_->RequestNewAllocation();
+  EXPECT_FALSE(view_->needs_new_allocation());  // it is in the queue
+  for (int look = 0; look < 2; ++look) (void)view_->ApplyQueueState(nullptr, TimePoint{});
+  EXPECT_TRUE(view_->needs_new_allocation());
   Begin({7, false});
-  view_->WantAnother();
-  for (int look = 0; look < 2; ++look) (void)view_->Look(nullptr, TimePoint{});
-  EXPECT_FALSE(view_->wants_another());  // Slurm starts batch jobs again
+  view_->RequestNewAllocation();
+  for (int look = 0; look < 2; ++look) (void)view_->ApplyQueueState(nullptr, TimePoint{});
+  EXPECT_FALSE(view_->needs_new_allocation());  // Slurm starts batch jobs again
 }
 
 TEST(Queue, IsReadLineByLine) {
@@ -504,31 +504,31 @@ TEST_F(JobViewTest, WhatIsTornGoesOnInAnotherAllocation) {
   QueuedJob torn;
   torn.state = "PENDING";
   torn.torn = true;
-  (void)view_->Look(&torn, TimePoint{});
+  (void)view_->ApplyQueueState(&torn, TimePoint{});
   EXPECT_FALSE(view_->is_torn());  // it may be for a moment
   EXPECT_TRUE(view_->waits());
-  (void)view_->Look(&torn, TimePoint{});
+  (void)view_->ApplyQueueState(&torn, TimePoint{});
   ASSERT_TRUE(view_->is_torn());
-  view_->WantAnother();
-  EXPECT_TRUE(view_->wants_another());
-  ASSERT_TRUE(view_->Submitted({8, false}).ok());
+  view_->RequestNewAllocation();
+  EXPECT_TRUE(view_->needs_new_allocation());
+  ASSERT_TRUE(view_->RecordSubmission({8, false}).ok());
   EXPECT_FALSE(view_->is_torn());
-  EXPECT_FALSE(view_->wants_another());
+  EXPECT_FALSE(view_->needs_new_allocation());
 }
 
 TEST_F(JobViewTest, ASuspendedJobIsStoppedAndNotLost) {
   Begin({7, true});
   const QueuedJob runs = ParseQueue("7|RUNNING|None|2026|n1|n1|/|c").at(0);
   const QueuedJob stopped = ParseQueue("7|SUSPENDED|None|2026|n1|n1|/|c").at(0);
-  EXPECT_TRUE(view_->Look(&runs, TimePoint{}).empty());
-  const auto told = view_->Look(&stopped, TimePoint{});
+  EXPECT_TRUE(view_->ApplyQueueState(&runs, TimePoint{}).empty());
+  const auto told = view_->ApplyQueueState(&stopped, TimePoint{});
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].stopped, true);
   EXPECT_EQ(told[0].phase, TaskPhase::kRunning);
   EXPECT_THAT(told[0].end.reason, HasSubstr("Slurm has suspended the job"));
-  EXPECT_TRUE(view_->Look(&stopped, TimePoint{}).empty()) << "told once";
+  EXPECT_TRUE(view_->ApplyQueueState(&stopped, TimePoint{}).empty()) << "told once";
   EXPECT_FALSE(view_->vanished());
-  const auto again = view_->Look(&runs, TimePoint{});
+  const auto again = view_->ApplyQueueState(&runs, TimePoint{});
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].stopped, false);
 }
@@ -542,8 +542,8 @@ TEST(Queue, OnlyANodeThatWasTheJobsOwnCanBeLost) {
     ASSERT_TRUE(view.ok()) << view.status().message();
     const AgentEvent line{EventKind::kAgentStarted, {}, 1, began};
     ASSERT_TRUE(WriteFileAtomically(AgentEventsPath(dir.path()), EncodeAgentEvent(line)).ok());
-    EXPECT_TRUE((*view)->Read().empty());
-    (void)(*view)->Look(&headless, TimePoint());
+    EXPECT_TRUE((*view)->ReadEvents().empty());
+    (void)(*view)->ApplyQueueState(&headless, TimePoint());
     EXPECT_EQ((*view)->wants_requeue(), began == "n1");
   }
 }
@@ -655,7 +655,7 @@ class TaskTableTest : public testing::Test {
   DesiredState OrdersOf(int64_t number, std::vector<AgentTask> tasks) {
     DesiredState orders;
     orders.job_id = "job-1";
-    orders.number = number;
+    orders.revision = number;
     orders.restart.first = milliseconds(100);
     orders.tasks = std::move(tasks);
     return orders;
@@ -663,7 +663,7 @@ class TaskTableTest : public testing::Test {
   TaskTable::Incarnation Incarnation(int incarnation) { return {{"worker", 0}, incarnation}; }
   std::vector<TaskPhase> Told() {
     std::vector<TaskPhase> phases;
-    for (const TaskEvent& event : table_.TakeEvents()) phases.push_back(event.phase);
+    for (const TaskEvent& event : table_.DrainEvents()) phases.push_back(event.phase);
     return phases;
   }
   TaskTable table_{"job-1"};
@@ -672,72 +672,72 @@ class TaskTableTest : public testing::Test {
 };
 
 TEST_F(TaskTableTest, ALostTaskIsStartedAgainAfterAPause) {
-  table_.Take(OrdersOf(1, {task_}), now_);
+  table_.ApplyDesiredState(OrdersOf(1, {task_}), now_);
   EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(0)));
-  table_.Started(Incarnation(0), now_);
+  table_.OnStarted(Incarnation(0), now_);
   TaskEnd end;
   end.signal = 9;
-  table_.Ended(Incarnation(0), now_, end, "");
+  table_.OnEnded(Incarnation(0), now_, end, "");
   EXPECT_TRUE(table_.Step(now_).start.empty());
   EXPECT_THAT(table_.Step(now_ + milliseconds(100)).start, ElementsAre(Incarnation(1)));
   EXPECT_THAT(Told(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kLost,
                                   TaskPhase::kStarting));
-  table_.Ended(Incarnation(0), now_, end, "");  // of an earlier life: means nothing
+  table_.OnEnded(Incarnation(0), now_, end, "");  // of an earlier life: means nothing
   EXPECT_TRUE(table_.AnyAlive());
 }
 
 TEST_F(TaskTableTest, OneThatIsNotNamedIsToldToEndAsSoonAsItRuns) {
-  table_.Take(OrdersOf(1, {task_}), now_);
+  table_.ApplyDesiredState(OrdersOf(1, {task_}), now_);
   (void)table_.Step(now_);
-  table_.Take(OrdersOf(2, {}), now_);
+  table_.ApplyDesiredState(OrdersOf(2, {}), now_);
   EXPECT_TRUE(table_.Step(now_).term.empty());
-  table_.Started(Incarnation(0), now_);
+  table_.OnStarted(Incarnation(0), now_);
   EXPECT_THAT(table_.Step(now_).term, ElementsAre(Incarnation(0)));
   EXPECT_THAT(table_.Step(now_ + milliseconds(10'000)).kill, ElementsAre(Incarnation(0)));
-  table_.Ended(Incarnation(0), now_, {}, "");
+  table_.OnEnded(Incarnation(0), now_, {}, "");
   EXPECT_FALSE(table_.AnyAlive());
 }
 
 TEST_F(TaskTableTest, NamedAgainInAnotherRoundItLivesAgain) {
-  table_.Take(OrdersOf(1, {task_}), now_);
+  table_.ApplyDesiredState(OrdersOf(1, {task_}), now_);
   (void)table_.Step(now_);
-  table_.Started(Incarnation(0), now_);
+  table_.OnStarted(Incarnation(0), now_);
   AgentTask again = task_;
-  again.round = 1;  // the orders between were not seen
-  table_.Take(OrdersOf(3, {again}), now_);
+  again.revision = 1;  // the orders between were not seen
+  table_.ApplyDesiredState(OrdersOf(3, {again}), now_);
   EXPECT_THAT(table_.Step(now_).term, ElementsAre(Incarnation(0)));
   TaskEnd end;
   end.signal = 15;
-  table_.Ended(Incarnation(0), now_, end, "");
+  table_.OnEnded(Incarnation(0), now_, end, "");
   EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(1)));
 }
 
 TEST_F(TaskTableTest, AnotherAgentMakesGoodWhatWasLostWithTheAllocation) {
   table_.Replay({"job-1", "worker", 0, 2, TaskPhase::kRunning, {}});
   table_.Replay({"job-1", "worker", 1, 0, TaskPhase::kEnded, {}});
-  table_.BeginAgain(now_, "was lost with its allocation");
+  table_.MarkRunningLost(now_, "was lost with its allocation");
   EXPECT_THAT(Told(), ElementsAre(TaskPhase::kLost));
   AgentTask other = task_;
   other.task.index = 1;
-  table_.Take(OrdersOf(1, {task_, other}), now_);
+  table_.ApplyDesiredState(OrdersOf(1, {task_, other}), now_);
   EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(3)));
 }
 
 TEST_F(TaskTableTest, AfterASaveAllAreStartedAnew) {
   table_.Replay({"job-1", "worker", 0, 2, TaskPhase::kEnded, {}});
-  table_.Forget();
-  table_.BeginAgain(now_, "");
-  table_.Take(OrdersOf(1, {task_}), now_);
+  table_.Reset();
+  table_.MarkRunningLost(now_, "");
+  table_.ApplyDesiredState(OrdersOf(1, {task_}), now_);
   EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(3)));
 }
 
 TEST_F(TaskTableTest, WhatSlurmEndsIsLostAndNotEnded) {
-  table_.Take(OrdersOf(1, {task_}), now_);
+  table_.ApplyDesiredState(OrdersOf(1, {task_}), now_);
   (void)table_.Step(now_);
-  table_.Started(Incarnation(0), now_);
+  table_.OnStarted(Incarnation(0), now_);
   table_.StopAll(now_ + milliseconds(500), true);
   EXPECT_THAT(table_.Step(now_).term, ElementsAre(Incarnation(0)));
-  table_.Ended(Incarnation(0), now_, {}, "");
+  table_.OnEnded(Incarnation(0), now_, {}, "");
   EXPECT_THAT(Told(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kLost));
   EXPECT_TRUE(table_.Step(now_ + std::chrono::hours(1)).start.empty());
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLongestLine = 64 << 10;
 
-// All that can be read now; closed at the end of the stream.
+// Reads all available bytes; closes the descriptor at the end of the stream.
 void ReadInto(UniqueFd* fd, std::string* text) {
   char block[16 << 10];
   while (fd->valid()) {
@@ -28,7 +28,7 @@ void ReadInto(UniqueFd* fd, std::string* text) {
   }
 }
 
-// The next whole line; false if there is none. What is longer than any line of ours is dropped.
+// The next complete line; false if there is none. Overlong lines are dropped.
 bool TakeLine(std::string* text, std::string* line) {
   const size_t end = text->find('\n');
   if (end == std::string::npos) {
@@ -48,14 +48,14 @@ void StepRunner::Start(const StepSpec& spec) {
   if (!spec.number.empty()) argv.push_back(spec.number);
   auto child = StartChild(argv, spec.words.empty() ? CurrentEnvironment() : env_);
   if (!child.ok()) {
-    for (const TaskTable::Incarnation& life : spec.lives)
+    for (const TaskTable::Incarnation& life : spec.incarnations)
       callbacks_.on_refused(life, child.status().message());
     return;
   }
   Step step;
   step.child = std::move(*child);
   step.answer = !spec.number.empty();
-  for (const TaskTable::Incarnation& life : spec.lives) step.members.push_back({life});
+  for (const TaskTable::Incarnation& life : spec.incarnations) step.members.push_back({life});
   steps_.push_back(std::move(step));
 }
 
@@ -109,7 +109,7 @@ void StepRunner::Handle() {
 void StepRunner::ReadOut(Step* step) {
   ReadInto(&step->child.out, &step->out);
   std::string line;
-  while (TakeLine(&step->out, &line)) Take(step, line);
+  while (TakeLine(&step->out, &line)) HandleLine(step, line);
 }
 
 void StepRunner::ReadErr(Step* step) {
@@ -123,7 +123,7 @@ void StepRunner::ReadErr(Step* step) {
   }
 }
 
-void StepRunner::Take(Step* step, std::string_view line) {
+void StepRunner::HandleLine(Step* step, std::string_view line) {
   const auto said = DecodeStepEvent(line);
   if (!said.ok() || static_cast<size_t>(said->task) >= step->members.size()) {
     LogInfo("a step said: {}", line.substr(0, 200));
@@ -148,7 +148,7 @@ void StepRunner::Take(Step* step, std::string_view line) {
   }
 }
 
-// Whose end was not told went with the step.
+// Tasks whose end was not reported ended with the step.
 void StepRunner::End(Step* step) {
   const TaskEnd end = DecodeWaitStatus(ReapChild(step->child));
   for (const Member& member : step->members) callbacks_.on_step_ended(member.life);

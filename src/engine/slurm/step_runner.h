@@ -1,5 +1,5 @@
-// The steps of an allocation that an agent holds: each an srun (for the coordinator, a process of
-// the batch step) with pipes, through which it tells of its tasks and hears signals for them.
+// The running steps of an allocation. Each step is an srun (for the coordinator: a process of the
+// batch step) with pipes that carry the messages of step_protocol.h.
 #pragma once
 
 #include <poll.h>
@@ -16,37 +16,41 @@
 
 namespace shoal::engine::slurm {
 
+// Called for tasks of a step; `nodes` are in Slurm's list syntax.
 struct StepCallbacks {
   std::function<void(const TaskTable::Incarnation&)> on_started;
-  // `words`: what srun said last.
+  // `words`: the last lines of srun's standard error.
   std::function<void(const TaskTable::Incarnation&, TaskEnd, const std::string& words)> on_ended;
   std::function<void(const TaskTable::Incarnation&, const std::string& reason)> on_refused;
-  std::function<void(const std::string& nodes)> on_nodes_failed;  // as Slurm lists them
+  std::function<void(const std::string& nodes)> on_nodes_failed;  // in Slurm's list syntax
   std::function<void(const TaskTable::Incarnation&)>
-      on_step_ended;  // the step it was started by is over
+      on_step_ended;  // called for each task of a step that has ended
 };
 
+// One step to start.
 struct StepSpec {
-  std::vector<std::string> words;  // of srun; empty: no srun, one task, here
-  std::vector<TaskTable::Incarnation> lives;
-  std::string file;  // what `shoal slurm step` reads
-  // Of the allocation, which its tasks give back when nobody hears of their ends; empty: they do
-  // not.
+  std::vector<std::string> words;  // srun's command line; empty: one task, without srun
+  std::vector<TaskTable::Incarnation> incarnations;
+  std::string file;  // the file that `shoal slurm step` reads
+  // Allocation that the tasks cancel if nobody reads the report of their ends; empty: none.
   std::string number = {};
 };
 
-// Not thread-safe; callbacks come from Start and Handle.
+// Start begins a step; the owner polls the descriptors of AddPolls and calls Handle when one is
+// ready. Not thread-safe; callbacks run inside Start and Handle.
 class StepRunner {
  public:
-  // `program`: shoal. `env`: of sruns. What sruns say goes to our standard error.
+  // `program`: path of shoal. `env`: environment of srun, whose messages go to this process's
+  // standard error.
   StepRunner(std::string program, std::vector<std::string> env, StepCallbacks callbacks)
       : program_(std::move(program)), env_(std::move(env)), callbacks_(std::move(callbacks)) {}
 
   void Start(const StepSpec& spec);
-  // Told through the step; a step none of whose tasks has started is killed itself.
+  // Sends a signal to a task through its step. If no task of the step has started yet, srun itself
+  // is killed.
   void Signal(const TaskTable::Incarnation& life, int signal);
   void AddPolls(std::vector<pollfd>* polls) const;
-  // Reads whatever there is.
+  // Reads all available messages. Does not block.
   void Handle();
   bool empty() const { return steps_.empty(); }
 
@@ -62,12 +66,12 @@ class StepRunner {
     std::string out;
     std::string err;
     std::string last_words;
-    std::string unsent;   // orders that srun has not taken yet
-    bool answer = false;  // its tasks wait until we have heard of their ends
+    std::string unsent;   // signals that srun has not read yet
+    bool answer = false;  // tasks wait for an acknowledgement of their ends
   };
   void ReadOut(Step* step);
   void ReadErr(Step* step);
-  void Take(Step* step, std::string_view line);
+  void HandleLine(Step* step, std::string_view line);
   void End(Step* step);
   static void Send(Step* step);
 

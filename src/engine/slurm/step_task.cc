@@ -1,8 +1,8 @@
 // `shoal slurm step FILE`: one task of a step, under srun (or, for the coordinator, under the agent
-// itself). Starts what the file says for its place in the step, tells its start and its end, and
-// hands on the signals that the agent asks for. It ends when its task has, and kills it if the
-// agent is gone. Where nobody but the agent would give the allocation back (an salloc on a machine
-// that is not of it), it does that too.
+// itself). Starts the file's entry for its number in the step, reports start and end, and forwards
+// the agent's signals. It exits when its task has ended, and kills the task if the agent is gone.
+// If the allocation is held by salloc outside of it, which only the agent would release, it cancels
+// the allocation then.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,18 +26,18 @@ namespace shoal::engine::slurm {
 namespace {
 
 constexpr size_t kMaxFile = 64 << 20;
-constexpr int kOrphanGrace_ms = 10'000;   // to end in order, when the agent is gone
-constexpr int kHearPatience_ms = 30'000;  // until the agent has heard of an end
+constexpr int kOrphanGrace_ms = 10'000;   // between SIGTERM and SIGKILL when the agent is gone
+constexpr int kHearPatience_ms = 30'000;  // to wait for the acknowledgement of an end
 
 void Say(const StepEvent& line) { (void)WriteAll(STDOUT_FILENO, EncodeStepEvent(line)); }
 
-// Which task of the step we are.
+// The number of this task in the step.
 int OwnNumber() {
   const char* number = std::getenv("SLURM_PROCID");
   return number == nullptr ? 0 : std::atoi(number);
 }
 
-// From here on they are read, not obeyed. Programs start without this.
+// Blocks the signals and reads them from a signalfd. Programs start with default signals.
 UniqueFd ReadSignals() {
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -46,15 +46,16 @@ UniqueFd ReadSignals() {
   return UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+// Supervises one task until its end has been reported and acknowledged. Single-threaded.
 class StepTask {
  public:
   StepTask(int number, Spawned spawned) : number_(number), spawned_(std::move(spawned)) {}
 
-  // False if the agent was not there at the end.
+  // False if the agent was gone at the end.
   bool Run(const UniqueFd& taken, bool answered) {
     ::fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
     int timeout = -1;
-    bool heard = true;  // the agent still may say something
+    bool heard = true;  // the agent may still send signals
     for (;;) {
       pollfd polls[3] = {{spawned_.pidfd.get(), POLLIN, 0},
                          {taken.get(), POLLIN, 0},
@@ -80,7 +81,7 @@ class StepTask {
     if (!ended_) Signal(signal);
   }
 
-  // Of a task that has ended the agent says "kill" when it knows.
+  // The agent acknowledges the end of a task by "kill".
   bool AwaitAnswer() {
     ended_ = true;
     pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -90,14 +91,14 @@ class StepTask {
     return true;
   }
 
-  // Slurm's own SIGTERM (scancel, the end of the time) reaches everyone in the step; whom it did
-  // not reach gets it here.
+  // Slurm's SIGTERM (scancel, time limit) reaches all processes of the step; processes that it did
+  // not reach get it here.
   void HandOn(int fd) {
     signalfd_siginfo info{};
     if (::read(fd, &info, sizeof info) == sizeof info && info.ssi_signo == SIGTERM) Signal(SIGTERM);
   }
 
-  // False when nobody speaks any more.
+  // False at the end of the agent's messages.
   bool Listen() {
     char block[4096];
     const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
@@ -162,8 +163,8 @@ Result<int> RunStepTask(const std::string& file, const std::string& allocation) 
   if (const char* const node = std::getenv("SLURMD_NODENAME"); node != nullptr)
     env.emplace_back(std::string(kNodeVariable) + "=" + node);
   SpawnSpec spec = MakeSpawnSpec(place, record.desired, std::move(env));
-  // Where Slurm tracks processes by their parents, one that is started while its step is killed
-  // would be missed.
+  // If Slurm tracks processes by their parents, a process that is started while its step is killed
+  // would survive.
   spec.ends_with_us = true;
   auto spawned = Spawn(spec);
   if (!spawned.ok()) return refuse(spawned.status().message());

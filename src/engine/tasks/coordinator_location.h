@@ -1,4 +1,4 @@
-// Where a job's coordinator says that it listens: coordinator.json in the job's directory, for
+// The address that a job's coordinator publishes in coordinator.json in the job's directory, for
 // engines whose tasks see that directory (docs/formats).
 #pragma once
 
@@ -9,12 +9,13 @@
 
 namespace shoal::engine {
 
+// Contents of coordinator.json.
 struct CoordinatorLocation {
   Endpoint endpoint;
-  int64_t pid = 0;  // as its own PID namespace numbers it
+  int64_t pid = 0;  // in the coordinator's own PID namespace
 };
 
-// Unavailable while there is no such file.
+// Unavailable while the coordinator has not written the file.
 Result<CoordinatorLocation> ReadCoordinatorLocation(const std::string& job_id,
                                                     const std::string& job_dir);
 

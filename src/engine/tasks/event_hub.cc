@@ -4,12 +4,14 @@
 
 namespace shoal::engine {
 
+// One watch. `calling` is held during its callback.
 struct EventHub::Subscription {
   // Recursive, because a callback may end its own watch.
   std::recursive_mutex calling;
   std::function<void(const TaskEvent&)> on_event;  // guarded by calling; empty once ended
 };
 
+// Shared with the handles, so that these may outlive the hub.
 struct EventHub::Shared {
   std::mutex mu;
   std::multimap<std::string, std::shared_ptr<Subscription>> watches;  // guarded by mu
@@ -24,7 +26,7 @@ class EventHub::Handle final : public Engine::Watcher {
       std::lock_guard lock(shared_->mu);
       std::erase_if(shared_->watches, [&](const auto& entry) { return entry.second == watch_; });
     }
-    std::lock_guard lock(watch_->calling);  // waits for a call under way on another thread
+    std::lock_guard lock(watch_->calling);  // waits for a running call on another thread
     ended_ = std::move(watch_->on_event);
     watch_->on_event = nullptr;
   }
@@ -32,7 +34,7 @@ class EventHub::Handle final : public Engine::Watcher {
  private:
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<Subscription> watch_;
-  std::function<void(const TaskEvent&)> ended_;  // dies after the lock is let go
+  std::function<void(const TaskEvent&)> ended_;  // destroyed after the lock is released
 };
 
 EventHub::EventHub() : shared_(std::make_shared<Shared>()) {}
@@ -62,7 +64,7 @@ void EventHub::Publish(const TaskEvent& event) {
   }
   for (const std::shared_ptr<Subscription>& watch : called) {
     std::lock_guard lock(watch->calling);
-    // A copy: the callback may end its own watch, which takes the function away.
+    // A copy: the callback may end its own watch, which destroys the function.
     if (auto on_event = watch->on_event) on_event(event);
   }
 }

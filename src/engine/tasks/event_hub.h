@@ -1,5 +1,5 @@
-// Who watches which job, shared by all engines: delivers events in order, and lets a watch end at
-// any time.
+// Delivery of task events to watches, shared by all engines. Events arrive in order, and a watch
+// may end at any time.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace shoal::engine {
 
-// Thread-safe. Watches may outlive the hub: they then end silently.
+// Thread-safe. A watch may outlive the hub; it then receives no more events.
 class EventHub {
  public:
   EventHub();
@@ -21,8 +21,8 @@ class EventHub {
 
   std::unique_ptr<Engine::Watcher> Watch(const std::string& job_id,
                                          std::function<void(const TaskEvent&)> on_event);
-  // Calls every watch of the event's job, one after the other, on this thread. Not to be called
-  // with a lock held that a callback could want.
+  // Calls every watch of the event's job, one after the other, on the calling thread. The caller
+  // must not hold a lock that a callback may acquire.
   void Publish(const TaskEvent& event);
 
  private:
@@ -32,7 +32,7 @@ class EventHub {
   std::shared_ptr<Shared> shared_;
 };
 
-// An engine whose watches are a hub's.
+// Base of the engines: implements Engine::Watch by an EventHub.
 class PublishingEngine : public Engine {
  public:
   std::unique_ptr<Watcher> Watch(const std::string& job_id,
@@ -41,7 +41,7 @@ class PublishingEngine : public Engine {
   }
 
  protected:
-  // Not with a lock held that a watch could want.
+  // The caller must not hold a lock that a watch's callback may acquire.
   void Publish(const std::vector<TaskEvent>& events) {
     for (const TaskEvent& event : events) hub_->Publish(event);
   }

@@ -1,4 +1,4 @@
-// An engine's own files in a job's directory, for engines whose tasks see that directory
+// Paths of an engine's own files in a job's directory, for engines whose tasks see that directory
 // (docs/formats/engine-records.md).
 #pragma once
 
@@ -12,14 +12,14 @@
 namespace shoal::engine {
 
 std::filesystem::path EngineDir(const std::string& job_dir);
-// What a launcher or coordinator says itself.
+// The log of a launcher's or coordinator's own output.
 std::filesystem::path TaskLogPath(const std::string& job_dir, const std::string& role, int index);
 
-// The directory of a job that another process of ours made, by its id: its engine kept there where
-// the job is. Empty: none is known.
+// Finds the directory of a job that another controller process started, by the job's id; the
+// engine's records are in it. Empty if it is not known.
 using FindJobDir = std::function<std::string(const std::string& job_id)>;
 
-// The last `limit` bytes; empty if there is no such file.
+// The last `limit` bytes of a file; empty if there is no such file.
 Result<std::string> ReadTail(const std::filesystem::path& path, size_t limit);
 
 }  // namespace shoal::engine

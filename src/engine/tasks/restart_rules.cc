@@ -23,7 +23,7 @@ std::string DescribeEnd(const TaskEnd& end) {
     return "was killed by signal " + std::to_string(end.signal) +
            (name != nullptr ? " (" + std::string(name) + ")" : "");
   }
-  if (end.exit_code < 0) return "ended, it is not known how";
+  if (end.exit_code < 0) return "ended with an unknown status";
   return "exited with code " + std::to_string(end.exit_code);
 }
 

@@ -1,5 +1,5 @@
-// When a lost task is made again, and when that is given up: the same on every engine that has to
-// do it itself.
+// Back-off and give-up rules for lost tasks, the same on every engine that restarts tasks itself;
+// texts about ends; checks of what engines are given.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace shoal::engine {
 
-// A task that died `attempts` times in a row, each within `healthy` of its start, is refused: it
-// cannot start at all, and its own log says why.
+// The delay before a restart doubles from `first` to `longest`. A task that died `attempts` times
+// in a row, each time within `healthy` of its start, is refused: it cannot start at all.
 struct RestartRules {
   std::chrono::milliseconds first{100};  // doubles each time
   std::chrono::milliseconds longest{10'000};
@@ -20,10 +20,10 @@ struct RestartRules {
   int attempts = 5;
 };
 
-// Of one task. Plain value.
+// Deaths of one task. Plain value.
 class RestartHistory {
  public:
-  // How long to wait before the next incarnation; nothing if it is given up.
+  // Delay before the next incarnation; nothing if the task is given up.
   std::optional<std::chrono::milliseconds> AfterLoss(const RestartRules& rules,
                                                      std::chrono::nanoseconds lived) {
     if (lived >= rules.healthy) deaths_ = 0;
@@ -39,22 +39,23 @@ class RestartHistory {
   int deaths_ = 0;
 };
 
-// An end of a task that still should exist: exit code 0 is its good end, all else a loss. (77 is a
+// Whether an end of a task that should still exist is a loss: every end but exit code 0. (77 is a
 // launcher whose result was not acknowledged.)
 bool IsLoss(const TaskEnd& end);
 
-// "was killed by signal 9 (Killed)", "exited with code 3": follows a subject.
+// A predicate: "was killed by signal 9 (Killed)", "exited with code 3".
 std::string DescribeEnd(const TaskEnd& end);
 
 // "ended 5 times in a row as soon as it was started; the last time it exited with code 3 and said:
 // …"
 std::string DescribeGivenUp(int deaths, const TaskEnd& last, const std::string& log_tail);
 
-// Names that become parts of paths: letters, digits, '-', '_', '.', not starting with '.'; at most
-// 200 characters.
+// Checks a name that becomes part of a path: letters, digits, '-', '_', '.', not starting with '.';
+// at most 200 characters. InvalidArgument calls it `what`.
 Status CheckName(const std::string& what, const std::string& name);
 
-// Checks of what every engine is given.
+// Checks that every Apply makes: ids and roles are valid names, no task is listed twice, each has a
+// command. InvalidArgument.
 Status CheckDesiredJob(const DesiredJob& desired);
 
 }  // namespace shoal::engine

@@ -1,4 +1,4 @@
-// Tasks as they stand in engines' records (docs/formats/engine-records.md).
+// JSON encoding of tasks in engines' records (docs/formats/engine-records.md).
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace shoal::engine {
 
-// "starting" and so on, as they stand in records.
+// The names of phases in records: "starting", …
 std::string_view PhaseName(TaskPhase phase);
 Result<TaskPhase> ParsePhase(std::string_view name);
 
-// A task that is to exist; its resources are not among it.
+// A desired task without its resources.
 json::object EncodeDesiredTask(const DesiredTask& task);
 Result<DesiredTask> DecodeDesiredTask(const json::object& object);
 
-// A record with a field `version`, which must be `expected`.
+// Parses a record and checks that its field `version` is `expected`.
 Result<json::object> ParseRecord(std::string_view text, int expected);
 
-// From 0 to 2^31 - 1.
+// An integer field in [0, 2^31 - 1].
 Result<int> GetSmall(const json::object& object, const char* field);
 Result<const json::array*> GetArray(const json::object& object, const char* field);
 Result<std::vector<std::string>> GetStrings(const json::object& object, const char* field);
 
-// The objects of the array `tasks`, at most so many, each as `decode` reads it.
+// Decodes the objects of the array `tasks`, at most `most` of them, by `decode`.
 template <typename Task>
 Result<std::vector<Task>> DecodeTasks(const json::object& object, size_t most,
                                       Result<Task> (*decode)(const json::object&)) {

@@ -10,22 +10,23 @@ void TaskState::ResetForStart(TimePoint now) {
   start_at = now;
 }
 
-void TaskState::TakeEnd(const RestartContext& now_true, TimePoint now, TaskEnd* end,
-                        const ReadLogTail& words) {
+void TaskState::ApplyEnd(const RestartContext& context, TimePoint now, TaskEnd* end,
+                         const ReadLogTail& words) {
   kill_at.reset();
   if (end->reason.empty()) end->reason = DescribeEnd(*end);
-  const bool was_asked = std::exchange(asked, false);
-  const bool lost = !was_asked && !now_true.stopping && IsLoss(*end) && now_true.restart_if_lost;
-  if (lost) return ApplyLoss(now_true.restart, now, end, words);
+  const bool stop_was_requested = std::exchange(stop_requested, false);
+  const bool lost =
+      !stop_was_requested && !context.stopping && IsLoss(*end) && context.restart_if_lost;
+  if (lost) return ApplyLoss(context.restart, now, end, words);
   phase = TaskPhase::kEnded;
-  // Named again by an Apply that came while it was ending.
-  if (was_asked && wanted && !now_true.stopping) start_at = now;
+  // Listed again by an Apply during its end.
+  if (stop_was_requested && listed && !context.stopping) start_at = now;
 }
 
 void TaskState::ApplyLoss(const RestartRules& rules, TimePoint now, TaskEnd* end,
                           const ReadLogTail& words) {
   if (end->signal == 0 && end->exit_code == job::kExitHostExcluded) {
-    // No fault of its own. It is to be started elsewhere: when an Apply has said where not.
+    // Does not count as a failure. It starts on another host once an Apply has excluded this one.
     constexpr int kPatience = 10;
     phase = TaskPhase::kLost;
     start_at = now + kPatience * rules.first;

@@ -1,4 +1,5 @@
-// Where one task stands: what the engines that start tasks again by themselves keep of each.
+// State of one task, for the engines that restart lost tasks themselves (local, docker, kubernetes,
+// and the agents of slurm and marathon).
 #pragma once
 
 #include <functional>
@@ -16,9 +17,9 @@ namespace shoal::engine {
 
 using TaskKey = std::pair<std::string, int>;  // role, index
 
-// Holds what an Apply names against a table of tasks (a map by TaskKey): want(wish, key, task,
-// fresh) for each that is named, in that order, `fresh` if the table had no such entry, which it
-// has now; unwant(task) for each other one.
+// Compares the tasks of an Apply with a table of tasks (a map by TaskKey). Calls
+// want(wish, key, task, fresh) for each task of the Apply in its order, where `fresh` means that
+// the entry was added to the table by this call, and unwant(task) for each other entry.
 template <typename Table, typename Want, typename Unwant>
 void MatchTasks(const std::vector<DesiredTask>& wishes, Table* table, Want want, Unwant unwant) {
   std::set<TaskKey> named;
@@ -33,33 +34,35 @@ void MatchTasks(const std::vector<DesiredTask>& wishes, Table* table, Want want,
   }
 }
 
-// Plain value; not thread-safe. All times are of one clock.
+// Phases: kStarting → kRunning → kEnded, or kLost → (back-off) → kStarting of the next incarnation,
+// or kRefused once the restart rules give up. Plain value; not thread-safe. All times are of one
+// clock.
 struct TaskState {
   int incarnation = 0;
   TaskPhase phase = TaskPhase::kStarting;
-  bool asked = false;  // told to stop: its end is no loss
-  bool wanted = true;  // named by the last Apply
+  bool stop_requested = false;  // was told to stop: its end is not a loss
+  bool listed = true;           // listed by the last Apply
   RestartHistory history;
   TimePoint started;
-  std::optional<TimePoint> start_at;  // the next incarnation is due
-  std::optional<TimePoint> kill_at;   // what was told to stop is given no more time
+  std::optional<TimePoint> start_at;  // when the next incarnation is due
+  std::optional<TimePoint> kill_at;   // when a task that was told to stop is killed
 
-  // What is true of the job when one of its tasks ends.
+  // State of the job that decides what an end of a task means.
   struct RestartContext {
     RestartRules restart;
     bool restart_if_lost = true;
-    bool stopping = false;  // nothing is started any more
+    bool stopping = false;  // no task is started any more
   };
-  // The last lines of a task's own log, read only when they are needed.
+  // Reads the last lines of a task's own log; called only if they are needed.
   using ReadLogTail = std::function<std::string()>;
 
-  // As if it had never been: it is due now.
+  // Returns the task to its initial state, due to start at `now`.
   void ResetForStart(TimePoint now);
-  // It has ended: sets the phase, start_at if there is to be another incarnation, and the end's
-  // reason if that is given up.
-  void TakeEnd(const RestartContext& now_true, TimePoint now, TaskEnd* end,
-               const ReadLogTail& words);
-  // Likewise for an end that is a loss, whatever its exit code.
+  // Records an end: sets the phase, start_at if another incarnation is to start, and the reason of
+  // `end` if the task is given up.
+  void ApplyEnd(const RestartContext& context, TimePoint now, TaskEnd* end,
+                const ReadLogTail& words);
+  // Records an end that is a loss whatever its exit code.
   void ApplyLoss(const RestartRules& rules, TimePoint now, TaskEnd* end, const ReadLogTail& words);
 };
 

@@ -1,5 +1,5 @@
-// For tests: a unix socket, or a port of the loopback, on which somebody answers HTTP as the test
-// says, one connection at a time.
+// HTTP server for tests, on a unix socket or a loopback port. The test supplies the replies; one
+// connection at a time.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,18 @@
 
 namespace shoal::engine::docker {
 
+// A request as it was received.
 struct ReceivedRequest {
   std::string method;
   std::string target;
   std::string body;
-  std::string head;  // all before the body
+  std::string head;  // request line and headers
 };
 
+// Serves from construction to destruction on a thread of its own. Thread-safe.
 class FakeHttpServer {
  public:
-  // Gives the whole reply, head and all; the connection is then closed.
+  // Returns the whole reply, including its head; the connection is then closed.
   using Answer = std::function<std::string(const ReceivedRequest&)>;
 
   enum class Where { kUnixSocket, kLoopback };
@@ -31,7 +33,7 @@ class FakeHttpServer {
   std::string path() const { return (dir_.path() / "socket").string(); }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::vector<ReceivedRequest> asked();
-  // A reply with this status and body; `header`: another line of its head.
+  // A reply with this status and body; `header`: an additional header line.
   static std::string Reply(int status, const std::string& body, const std::string& header = "");
 
  private:

@@ -1,5 +1,5 @@
-// For tests: whether what is sent is as the other side's own definition (JSON Schema, as OpenAPI
-// uses it) says. The definitions are in tests/golden.
+// For tests: checks requests against the server's own definition (JSON Schema as in OpenAPI). The
+// definitions are in tests/golden.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace shoal::engine {
 
-// A file below tests/golden. A failed check, and nothing, if it cannot be read.
+// Reads a file below tests/golden. If that fails, adds a test failure and returns an empty object.
 json::object ReadGolden(const std::string& name);
 
-// "" if the value is as the schema says, else what is wrong. `definitions`: what its "$ref" name,
-// may be empty. Fields that a schema with properties does not name are wrong; formats and patterns
-// are not looked at.
+// "" if the value matches the schema, else a description of the difference. `definitions`: targets
+// of
+// "$ref", may be empty. A field that a schema with properties does not list is a difference;
+// formats and patterns are not checked.
 std::string DescribeDifference(const json::value& value, const json::object& schema,
                                const std::string& where, const json::object& definitions = {});
 

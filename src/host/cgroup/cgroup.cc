@@ -1,4 +1,4 @@
-// Control groups of tasks. See cgroup.h; the kernel's own words are in cgroup-v2.rst and
+// Control groups of tasks. See cgroup.h; kernel documentation: cgroup-v2.rst and
 // cgroup-v1/{memory,freezer-subsystem}.rst.
 #include "host/cgroup/cgroup.h"
 
@@ -26,7 +26,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr const char* kOurs = "shoal";
 constexpr size_t kSmallFile = 1 << 20;
 constexpr int64_t kPeriodUs = 100'000;
-constexpr int64_t kLeastQuotaUs = 1'000;  // less is refused by the kernel
+constexpr int64_t kLeastQuotaUs = 1'000;  // the kernel's minimum
 
 std::string SafeName(std::string_view name) {
   std::string safe(name);
@@ -39,7 +39,7 @@ std::string SafeName(std::string_view name) {
   return safe.substr(0, 200);
 }
 
-// Files of control groups take one write each, and no truncation.
+// Control group files need a single write without truncation.
 Status WriteValue(const fs::path& path, const std::string& value) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, "cannot open " + path.string());
@@ -76,7 +76,7 @@ std::vector<int> ReadPids(const fs::path& group) {
 
 bool Exists(const fs::path& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// Version 2 tells through POLLPRI on cgroup.events when the group has become empty.
+// Version 2 signals by POLLPRI on cgroup.events that the group became empty.
 Status WaitEmpty(const fs::path& group, SteadyClock::time_point deadline) {
   UniqueFd events(::open((group / "cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
   while (!ReadPids(group).empty()) {
@@ -96,7 +96,7 @@ void KillEach(const fs::path& group) {
   for (int pid : ReadPids(group)) ::kill(pid, SIGKILL);
 }
 
-// One group of one hierarchy.
+// Creates the group in one hierarchy.
 Status KillGroup(const fs::path& group, SteadyClock::time_point deadline) {
   if (Exists(group / "cgroup.kill")) {
     TRY(WriteValue(group / "cgroup.kill", "1"));
@@ -104,7 +104,7 @@ Status KillGroup(const fs::path& group, SteadyClock::time_point deadline) {
   }
   const bool freezable = Exists(group / "freezer.state");
   while (!ReadPids(group).empty()) {
-    // Frozen, they cannot fork away while the list is read; they die when thawed.
+    // Frozen processes cannot fork while the list is read; they are killed when thawed.
     if (freezable) (void)WriteValue(group / "freezer.state", "FROZEN");
     KillEach(group);
     if (freezable) (void)WriteValue(group / "freezer.state", "THAWED");
@@ -125,7 +125,7 @@ Status RemoveGroup(const fs::path& group, SteadyClock::time_point deadline) {
   return Status::Ok();
 }
 
-// Another job's end may remove the empty `shoal` between our two calls: then again from its start.
+// Another job's end may remove the empty `shoal` between the two calls: retry from the top.
 Status MakeGroup(const fs::path& base, const std::string& job, const std::string& task, bool v2) {
   constexpr int kTries = 10;
   const fs::path path = base / kOurs / job / task;
@@ -156,7 +156,7 @@ Status MakeGroup(const fs::path& base, const std::string& job, const std::string
 Status LimitMemory(const fs::path& group, bool v2, int64_t bytes) {
   const std::string value = std::to_string(bytes);
   if (v2) {
-    (void)WriteValue(group / "memory.oom.group", "1");  // all or none: a crippled tree is no use
+    (void)WriteValue(group / "memory.oom.group", "1");  // kill all or none of the tree
     (void)WriteValue(group / "memory.swap.max", "0");
     return WriteValue(group / "memory.max", value);
   }
@@ -172,7 +172,7 @@ Status LimitCpu(const fs::path& group, bool v2, double cores) {
     return WriteValue(group / "cpu.max", std::to_string(quota) + " " + std::to_string(kPeriodUs));
   TRY(WriteValue(group / "cpu.cfs_period_us", std::to_string(kPeriodUs)));
   Status written = WriteValue(group / "cpu.cfs_quota_us", std::to_string(quota));
-  // Version 1 refuses more than a group above has (version 2 takes it): the limit above holds.
+  // Version 1 rejects a limit above the parent's (version 2 accepts it): the parent's applies.
   if (written.code() == Code::kInvalidArgument) return Status::Ok();
   return written;
 }
@@ -247,7 +247,7 @@ void Cgroup::Remove() {
       (void)KillGroup(directory, deadline);
       (void)RemoveGroup(directory, deadline);
     }
-    ::rmdir(directory.parent_path().c_str());  // the job's, when this was its last
+    ::rmdir(directory.parent_path().c_str());  // the job's group, if this was its last task
     ::rmdir(directory.parent_path().parent_path().c_str());
   }
   directories_.clear();

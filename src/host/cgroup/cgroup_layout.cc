@@ -1,4 +1,4 @@
-// Finds where control groups can be made: mounts, our own group in each, and what may be written.
+// Finds where control groups can be created: mounts, this process's groups, write permissions.
 // See cgroup.h.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -68,7 +68,7 @@ std::map<std::string, fs::path> ReadOwn(const fs::path& root) {
   return own;
 }
 
-// The directory of our group, seen through a mount that may show only a part of the hierarchy.
+// The directory of this process's group in a mount that may show only a part of the hierarchy.
 fs::path DirectoryOf(const Mount& mount, const fs::path& group) {
   const fs::path relative = group.lexically_relative(mount.root);
   if (relative.empty() || *relative.begin() == "..") return mount.point;
@@ -83,7 +83,7 @@ bool Contains(const std::string& words, const std::string& word) {
   return false;
 }
 
-// Version 2 hands controllers down level by level. Those that cannot be had are not missed here.
+// Version 2 delegates controllers level by level. Unavailable controllers are no error here.
 void EnableControllers(const fs::path& group) {
   const std::string have = ReadFile(group / "cgroup.subtree_control", kSmallFile).value_or("");
   for (const char* name : {"memory", "cpu", "pids"}) {
@@ -100,7 +100,7 @@ bool HasControllers(const fs::path& group, const char* file) {
   return Contains(have, "memory") || Contains(have, "pids");
 }
 
-// Whether groups can be made, entered and (version 2 with controllers) limited below `base`.
+// Whether groups can be created, entered and (version 2 with controllers) limited below `base`.
 bool Usable(const fs::path& base, bool v2, bool need_controllers) {
   if (v2 && need_controllers) {
     EnableControllers(base);
@@ -108,20 +108,20 @@ bool Usable(const fs::path& base, bool v2, bool need_controllers) {
   }
   const fs::path probe = base / "shoal";
   const char* entry = v2 ? "cgroup.procs" : "tasks";
-  constexpr int kTries = 50;  // other launchers may make and remove it at this moment
+  constexpr int kTries = 50;  // other launchers may create and remove it concurrently
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const bool made = ::mkdir(probe.c_str(), 0755) == 0;
     if (!made && errno != EEXIST) return false;
     const bool usable =
         ::access((probe / entry).c_str(), W_OK) == 0 && ::access(probe.c_str(), W_OK | X_OK) == 0;
-    const bool vanished = !usable && errno == ENOENT;  // a group is never without its entry
+    const bool vanished = !usable && errno == ENOENT;  // an existing group always has this file
     if (made) ::rmdir(probe.c_str());
     if (!vanished) return usable;
   }
   return false;
 }
 
-// Our own group's directory or the nearest ancestor below which groups can be made.
+// This process's group directory or the nearest ancestor below which groups can be created.
 fs::path FindBase(const fs::path& root, const Mount& mount, const fs::path& own,
                   bool need_controllers) {
   fs::path at = own;

@@ -1,16 +1,16 @@
-// The control group that others put this process into, where that is a task's own: in a container.
-// Used by process_tree.cc where no group could be made below it.
+// The control group of a container that runs exactly one task. Used by process_tree.cc if it cannot
+// create a group below it.
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::host {
 
-// Set by engines for processes whose whole control group is one task's.
+// Set by engines for processes whose control group belongs to a single task.
 inline constexpr const char* kTaskCgroupVariable = "SHOAL_OWN_GROUP";
 
-// How many processes of our group the kernel has killed because its memory was exhausted. 0 if the
-// group is not one task's, or does not tell.
+// Number of processes in this group that the kernel killed for lack of memory. 0 if the group is
+// not a single task's, or the count is unavailable.
 int64_t TaskCgroupOomKills();
 
 }  // namespace shoal::host

@@ -25,11 +25,11 @@ constexpr size_t kBlock = 1 << 20;
 // Sets the time of use to now, and that of modification to `stamp` seconds, or leaves it (-1).
 void Touch(int fd, int64_t stamp) {
   const timespec times[2] = {{0, UTIME_NOW}, {stamp, stamp < 0 ? UTIME_OMIT : 0}};
-  (void)::futimens(fd, times);  // a blob without its stamp is hashed again, no more
+  (void)::futimens(fd, times);  // on failure the blob is only hashed again
 }
 
-// The same everywhere on this machine until it starts again; a moment in 1972 to 2004, which no
-// write leaves.
+// Equal in all processes of this boot; a time between 1972 and 2004, which no ordinary write
+// produces.
 int64_t StampOf(std::string_view boot_id) {
   const std::string digest = Sha256Hex(boot_id);
   uint64_t number = 0;
@@ -50,7 +50,7 @@ Status CopyTo(int from, int to) {
   return ReadAll(from, [&](std::string_view bytes) { return WriteAll(to, bytes); });
 }
 
-// Nobody else holds the lock: what a killed process was writing.
+// Removes files of killed writers. The lock must be held exclusively.
 void SweepTemporary(const fs::path& root) {
   std::error_code ignored;
   for (fs::directory_iterator it(root / "tmp", ignored), end; it != end; it.increment(ignored)) {
@@ -65,7 +65,7 @@ struct Stored {
   timespec used{};
 };
 
-// What may be evicted; `bytes` gets the size of all.
+// The blobs that may be evicted; `bytes` receives the total size.
 std::vector<Stored> Evictable(const fs::path& root, int64_t* bytes) {
   std::vector<Stored> blobs;
   std::error_code error;
@@ -243,7 +243,7 @@ Status BlobCache::Pin(const Blob& blob, const fs::path& path) {
 }
 
 Result<int64_t> BlobCache::Trim(BlobCache cache, int64_t limit) {
-  // Not atomic: another may take the lock in between, then it is that one's turn.
+  // Not atomic: another process may get the lock in between, and evicts instead.
   if (::flock(cache.lock_.get(), LOCK_EX | LOCK_NB) != 0) return int64_t{-1};
   int64_t bytes = 0;
   const std::vector<Stored> blobs = Evictable(cache.root_, &bytes);

@@ -1,12 +1,12 @@
-// Files by the hash of their content, once on a host, shared by all jobs of a user.
+// Content-addressed file cache of a host, shared by all jobs of a user.
 //
 //   ROOT/lock                     shared while blobs are used, exclusive while some are removed
 //   ROOT/blobs/ab/<sha256>        mode 0444, its time of modification is the stamp below
-//   ROOT/tmp/<random>             what is being written; swept when nobody holds the lock
+//   ROOT/tmp/<random>             files being written; removed when the lock is free
 //
-// Filled by snapshot.cc where a job is submitted, by what fetches from a coordinator elsewhere, and
-// by kept_file.cc; read by place_files.cc. A process that is killed at any point leaves a whole
-// blob or none. docs/formats/files.md.
+// Filled by snapshot.cc where a job is submitted, by downloads from a coordinator on another host,
+// and by cached_file.cc; read by materialize_files.cc. A process that is killed at any point leaves
+// a complete blob or none. docs/formats/files.md.
 #pragma once
 
 #include <cstdint>
@@ -21,43 +21,45 @@
 
 namespace shoal::host {
 
-// From this size on, where the file system cannot share blocks (reflink), a file is placed as a
-// hard link and cannot be written by the task; smaller ones are copies.
+// On file systems without reflink, files of at least this size are materialized as hard links,
+// which the task cannot write; smaller ones as copies.
 inline constexpr int64_t kLinkFromBytes = 1 << 20;
-inline constexpr int64_t kCacheBytes = int64_t{20} << 30;  // the usual bound
+inline constexpr int64_t kCacheBytes = int64_t{20} << 30;  // default limit
 
-// Where this process's user keeps the cache: $SHOAL_CACHE, else `fallback`. And how large it may
-// be: $SHOAL_CACHE_LIMIT in bytes, else kCacheBytes.
+// The cache's directory: $SHOAL_CACHE, else `fallback`. Its size limit: $SHOAL_CACHE_LIMIT in
+// bytes, else kCacheBytes.
 std::filesystem::path CacheRoot(const std::filesystem::path& fallback);
 int64_t CacheLimit();
 
+// Identifies a content.
 struct Blob {
   std::string sha256;
   int64_t size = 0;
 };
 
-// Several processes may work on one cache. An object is thread-compatible. As long as it lives
-// nothing is evicted, so it lives for one shipment, not for ever.
+// Several processes may use one cache. An object is thread-compatible. While it exists nothing is
+// evicted, so keep it only for one transfer.
 class BlobCache {
  public:
-  // Makes the directories, takes the lock (shared) and waits while somebody evicts. `boot_id` names
-  // the time since the machine started; empty: the kernel's. What was written before that is hashed
-  // again before it is used, for nothing here is synced.
+  // Creates the directories and takes the shared lock; waits during an eviction. `boot_id`
+  // identifies the current boot; empty: the kernel's. Blobs from earlier boots are hashed again
+  // before use, because writes are not synced.
   static Result<BlobCache> Open(const std::filesystem::path& root, std::string_view boot_id = {});
   BlobCache(BlobCache&&) = default;
 
-  // Whether it is there and whole. One that was written to or torn is removed. Counts as a use.
+  // Whether the blob exists and is complete. Modified or truncated blobs are removed. Counts as
+  // use.
   bool Has(const Blob& blob);
-  // Whether there is a file of that name, whole or not. O(1), and no use.
+  // Whether a file of that name exists, complete or not. O(1); does not count as use.
   bool Holds(const std::string& sha256) const;
-  // The content of an open file from its beginning; what was stored is what was hashed. O(size),
-  // twice if it is new.
+  // Adds the content of an open file from its beginning. The stored bytes are those that were
+  // hashed. O(size); reads the file twice if it is new.
   Result<Blob> AddFile(int fd);
 
-  // What this object has added.
+  // Bytes that this object has added.
   int64_t added_bytes() const { return added_; }
 
-  // Content that comes in pieces. Destroyed before Commit, it leaves nothing.
+  // Receives content in pieces. Leaves nothing if destroyed before Commit.
   class Writer {
    public:
     Writer(Writer&&) = default;
@@ -74,20 +76,22 @@ class BlobCache {
     Blob blob_;
   };
   Result<Writer> Begin();
-  // DataLoss if it is not `expected` (null: whatever it is).
+  // DataLoss if the content is not `expected` (null: accept any).
   Result<Blob> Commit(Writer writer, const Blob* expected);
 
-  // The content as the new file `path`: reflink, else copy or hard link (kLinkFromBytes). `path`
-  // must not exist and its directory must be the caller's. NotFound if the blob is not there.
+  // Creates the file `path` with the blob's content by reflink, else by copy or hard link
+  // (kLinkFromBytes). `path` must not exist; the caller owns its directory. NotFound if the blob
+  // does not exist.
   Status Materialize(const Blob& blob, bool executable, const std::filesystem::path& path);
-  // For reading, from its beginning. NotFound if it is not there.
+  // Opens a blob for reading. NotFound if it does not exist.
   Result<UniqueFd> OpenBlob(const Blob& blob);
-  // A hard link (a copy across file systems): the blob is not evicted while it exists.
+  // Creates a hard link to the blob (a copy across file systems). The blob is not evicted while the
+  // link exists.
   Status Pin(const Blob& blob, const std::filesystem::path& path);
 
-  // Evicts what was used longest ago and is not pinned until at most `limit` bytes are left. Gives
-  // the lock up: this object can do nothing more. Does nothing while somebody else uses the cache.
-  // Bytes that are left.
+  // Evicts the least recently used blobs that are not pinned until at most `limit` bytes are left.
+  // Consumes the object. Does nothing while another process uses the cache. Returns the remaining
+  // bytes.
   static Result<int64_t> Trim(BlobCache cache, int64_t limit);
 
  private:
@@ -98,12 +102,12 @@ class BlobCache {
 
   std::filesystem::path root_;
   UniqueFd lock_;
-  int64_t stamp_;  // seconds; the time of modification of whole blobs of this boot
+  int64_t stamp_;  // seconds; modification time of complete blobs of this boot
   bool reflink_ = true;
   int64_t added_ = 0;
 };
 
-// Calls `on_bytes` for all of the file. O(size).
+// Calls `on_bytes` for the file's whole content. O(size).
 Status ReadAll(int fd, const std::function<Status(std::string_view)>& on_bytes);
 
 }  // namespace shoal::host

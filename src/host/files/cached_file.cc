@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxNameBytes = 128;
 constexpr size_t kHexBytes = 64;
-constexpr int64_t kLeftFree = 1 << 30;  // of the disk, for others
+constexpr int64_t kLeftFree = 1 << 30;  // free disk space to keep
 
 Result<struct stat> Look(int fd) {
   struct stat info {};
@@ -49,8 +49,8 @@ std::optional<Blob> ReadName(const fs::path& name, int64_t size) {
   return Blob{sha256, size};
 }
 
-// Those whose content has been evicted, so that there are about as many names as contents. What
-// others are about to make is called otherwise, and is left alone.
+// Removes index entries whose content was evicted, so that the index does not grow. Entries that
+// others are just writing have temporary names and are not touched.
 void SweepNames(const fs::path& directory, const BlobCache& cache) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {

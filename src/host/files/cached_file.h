@@ -1,8 +1,8 @@
-// Files of slow places, such as a network file system, kept in the cache of their host by the hash
-// of their content (blob_cache.h). Which content a file had is remembered by its name, size and
-// time of modification, so that it is read from where it lies only once:
+// Copies of files on slow storage, such as a network file system, in the host's blob cache
+// (blob_cache.h). An index by name, size and modification time records the content's hash, so that
+// each version of a file is read from its storage only once:
 //
-//   ROOT/names/<sha256 of those>    "SHA256 SIZE\n" of the content
+//   ROOT/names/<sha256 of name, size, time>    "SHA256 SIZE\n" of the content
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,20 @@
 
 namespace shoal::host {
 
+// An open cached copy.
 struct CachedFile {
-  UniqueFd fd;         // of the kept copy, for reading; it stays whole also if it is evicted
-  bool fresh = false;  // it was read from where it lies, just now
+  UniqueFd fd;         // the cached copy, for reading; stays valid if the blob is evicted
+  bool fresh = false;  // this call read the file from its storage
 };
 
-// `cache` is open at `root`. Reads the file if its copy is not there: O(size), else O(1). Errors:
-// InvalidArgument if it is no regular file; ResourceExhausted if the copy would not fit the disk;
-// Aborted if the file changed while it was read; otherwise the system's. Then nothing is kept.
+// Opens the cached copy of a file; `cache` is open at `root`. Reads and stores the file if there is
+// no copy: O(size), else O(1). On errors nothing is stored: InvalidArgument if it is not a regular
+// file; ResourceExhausted if the copy does not fit on the disk; Aborted if the file changed during
+// the read; otherwise the system's error.
 Result<CachedFile> CacheFile(const std::filesystem::path& file, const std::filesystem::path& root,
                              BlobCache* cache);
 
-// Whether CacheFile would find a copy, as far as names tell. O(1): nothing of the file is read.
+// Whether the index contains a copy of the file. O(1): does not read the file.
 bool IsCached(const std::filesystem::path& file, const std::filesystem::path& root,
               const BlobCache& cache);
 

@@ -83,6 +83,7 @@ class CharacterClass {
   size_t at_;
 };
 
+// One match of a pattern; recursive descent over the pattern.
 class Glob {
  public:
   Glob(std::string_view pattern, std::string_view text, bool by_parts)

@@ -1,9 +1,8 @@
-// Which files of a directory are left out when it is shipped: `.shoalignore`, with the rules of
+// Rules that exclude files of a job's directory from staging: `.shoalignore`, with the syntax of
 // gitignore(5).
 //
 // Used by snapshot.cc, which walks the directory, adds each directory's file on the way and does
-// not descend into what is ignored. Rules of a deeper file, and within one file of a later line,
-// win.
+// not descend into ignored directories. Rules of deeper files and of later lines take precedence.
 #pragma once
 
 #include <string>
@@ -14,20 +13,18 @@ namespace shoal::host {
 
 // The file's name, in the directory itself or in any below.
 inline constexpr std::string_view kIgnoreFile = ".shoalignore";
-// Beyond these, lines and rules are not looked at: hostile files stay cheap.
+// Limits for untrusted files; lines and rules beyond them are ignored.
 inline constexpr size_t kMaxIgnoreLine = 1024;
 inline constexpr size_t kMaxIgnoreRules = 10'000;
 
 // Copyable. Matching is O(rules × pattern × path²) at worst.
 class IgnoreRules {
  public:
-  // The lines of a file that stands in the directory `base`: a path relative to the root, without a
-  // slash at either end; "" for the root itself. False if there were more lines or longer ones than
-  // the bounds above.
+  // Adds the lines of a file in the directory `base`: a path relative to the root, without a slash
+  // at either end; "" for the root itself. False if lines exceeded the limits above.
   bool Add(std::string_view text, std::string_view base);
 
-  // Whether this path, relative to the root, is left out by a rule of its own (not by one of a
-  // directory above it).
+  // Whether a rule excludes this path, relative to the root, itself (not a directory above it).
   bool Ignored(std::string_view path, bool is_directory) const;
 
  private:

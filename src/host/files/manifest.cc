@@ -66,7 +66,7 @@ Result<ManifestEntry> ReadEntry(const json::object& object) {
   return entry;
 }
 
-// Ascending without repetition, each in a directory that is listed, nothing twice with different
+// Checks: sorted, no duplicates, each parent directory is listed, equal hashes have equal
 // sizes.
 Status CheckOrder(const Manifest& manifest) {
   std::map<std::string_view, ManifestEntry::Kind> seen;

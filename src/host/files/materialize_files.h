@@ -1,4 +1,4 @@
-// A shipped directory comes into being on a host. Called in each task's own process
+// Creates a staged directory on a host from the blob cache. Called in each task's own process
 // (cli/internal/prepare.cc).
 #pragma once
 
@@ -11,14 +11,13 @@
 
 namespace shoal::host {
 
-// Of the manifest's files, each content once: what the cache has not. Files that were damaged are
-// removed.
+// The manifest's contents that are missing in the cache, each once. Damaged blobs are removed.
 std::vector<Blob> FindMissingBlobs(const Manifest& manifest, BlobCache* cache);
 
-// Makes `directory`, which must not exist, as the manifest says, out of the cache; links last, so
-// that nothing is written through one. It appears under its name when it is whole: a killed process
-// leaves `directory`.part, which the next one removes. NotFound if something is missing. O(number
-// of files), and bytes where they are copied.
+// Creates `directory`, which must not exist, with the manifest's files from the cache. Links are
+// created last, so that no file is written through one. The directory appears under its name when
+// it is complete: a killed process leaves `directory`.part, which the next call removes. NotFound
+// if a blob is missing. O(number of files), plus bytes where files are copied.
 Status MaterializeFiles(const Manifest& manifest, BlobCache* cache,
                         const std::filesystem::path& directory);
 

@@ -1,4 +1,4 @@
-// Which file systems are read over a network.
+// Detection of network file systems.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 namespace shoal::host {
 
 // Whether the file's bytes come over a network (NFS, CIFS, Lustre, CephFS, GPFS, 9p …, and anything
-// over FUSE, such as MooseFS, GlusterFS and object stores), by statfs(2)'s type. False if it cannot
-// be asked.
+// over FUSE, such as MooseFS, GlusterFS and object stores), by statfs(2)'s type. False if statfs
+// fails.
 bool IsOnNetwork(const std::filesystem::path& path);
 
 }  // namespace shoal::host

@@ -41,7 +41,7 @@ Result<fs::path> FindProgram(const std::string& name) {
       " in PATH; install python3 and python3-venv, or name requirements.txt in .shoalignore");
 }
 
-// Whether what is installed depends on more than the file: paths, other files of requirements.
+// Whether the result depends on more than the file: paths, other requirements files.
 bool NamesFiles(std::string_view text) {
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -61,8 +61,8 @@ bool NamesFiles(std::string_view text) {
   return false;
 }
 
-// Runs it with our outputs, in `directory`, and waits. The exit code, 128 + signal, or an error if
-// it cannot be started.
+// Runs it in `directory` with this process's outputs, and waits. The exit code, 128 + signal, or an
+// error if it cannot be started.
 Result<int> RunAndWait(const std::vector<std::string>& argv, const fs::path& directory) {
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
@@ -110,7 +110,7 @@ int64_t BytesBelow(const fs::path& directory) {
   return bytes;
 }
 
-// `directory` is ours alone.
+// The caller has exclusive access to `directory`.
 Status Build(const PythonEnvSpec& spec, const fs::path& python, const fs::path& directory) {
   std::error_code error;
   fs::remove_all(directory, error);
@@ -128,7 +128,7 @@ Status Build(const PythonEnvSpec& spec, const fs::path& python, const fs::path& 
                              0600);
 }
 
-// How many bytes it has, and counts as a use; -1 if it is not whole.
+// Size in bytes; updates the time of use. -1 if the environment is incomplete.
 int64_t Ready(const fs::path& directory, bool use) {
   const auto text = ReadFile(directory / kReady, 64);
   if (!text.ok()) return -1;
@@ -180,7 +180,7 @@ Result<PythonEnv> MakePythonEnv(const PythonEnvSpec& spec) {
     const Status built = Build(spec, python, env.directory);
     if (!built.ok()) {
       (void)WriteFileAtomically(failed, spec.builder, 0600,
-                                false);  // else the next one tries as well
+                                false);  // otherwise the next task retries
       return built;
     }
     std::error_code ignored;
@@ -215,7 +215,7 @@ Status TrimPythonEnvs(const fs::path& cache, int64_t limit) {
     if (sum <= limit) break;
     auto lock = OpenFile(env.directory.string() + ".lock", O_RDWR);
     if (!lock.ok() || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;
-    // First what says that it is whole, then the rest; the lock's file stays, for somebody may be
+    // Removes the completeness marker first. The lock file stays, because another process may be
     // waiting for it.
     fs::remove(env.directory / kReady, error);
     fs::remove_all(env.directory, error);

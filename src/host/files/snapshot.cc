@@ -17,17 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kReads = 3;  // of a file that changes meanwhile
+constexpr int kReads = 3;  // attempts for a file that changes during the read
 constexpr size_t kIgnoreFileBytes = 1 << 20;
 constexpr const char* kRemedy = "; name it in .shoalignore, or move it out of the directory";
 
-// Not by the time of change: a use of the cache touches that of a file that a task was given as a
-// link.
+// Does not compare ctime: using the cache changes the ctime of files that tasks have as hard
+// links.
 bool SameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
          a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
+// One walk over a directory; collects entries and adds files to the cache.
 class Walk {
  public:
   Walk(fs::path root, BlobCache* cache, const std::vector<fs::path>& except)
@@ -42,7 +43,7 @@ class Walk {
   }
 
  private:
-  // `rules`: those of the directories above.
+  // `rules`: of the parent directories.
   Status Directory(const std::string& path, IgnoreRules rules) {
     const fs::path directory = root_ / path;
     if (auto text = ReadFile(directory / kIgnoreFile, kIgnoreFileBytes); text.ok()) {
@@ -77,7 +78,7 @@ class Walk {
     const fs::path full = root_ / path;
     struct stat info {};
     if (::lstat(full.c_str(), &info) != 0) {
-      // Gone since its directory was read: as if it had never been.
+      // Removed since the directory was read: skip it.
       return errno == ENOENT ? Status::Ok() : ErrnoStatus(errno, "cannot look at " + full.string());
     }
     const bool is_directory = S_ISDIR(info.st_mode);
@@ -126,7 +127,7 @@ class Walk {
     const bool leaves = error || inside.empty() || *inside.begin() == "..";
     entry->target = target.string();
     if (!leaves && !CheckLinkTarget(entry->path, entry->target).ok()) {
-      // The same place in plain words.
+      // The same target in normalized form.
       entry->target =
           real.lexically_relative(fs::weakly_canonical(full.parent_path(), error)).string();
     }

@@ -1,5 +1,5 @@
-// What a directory holds now: its manifest, with the content of its files in the cache. Called
-// where a job with `files` is submitted (controller).
+// Takes a snapshot of a directory: a manifest, and the contents of its files in the blob cache.
+// Called by the controller when a job with `files` is submitted.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,14 @@
 
 namespace shoal::host {
 
+// Result of TakeSnapshot.
 struct Snapshot {
   Manifest manifest;
   std::vector<std::string>
-      left_out;  // without a rule of the user's: .git, __pycache__, virtual environments
+      left_out;  // excluded by default: .git, __pycache__, virtual environments
 };
 
-// Walks `directory`, leaves out what `.shoalignore` files say, version control (.git, .hg, .svn),
+// Walks `directory`; excludes files by `.shoalignore` rules, version control (.git, .hg, .svn),
 // __pycache__, virtual environments (a directory with pyvenv.cfg) and `except` (absolute paths).
 // Files are hashed and added to the cache. Errors name the path and say what to do: InvalidArgument
 // for links that leave the directory, devices, sockets and pipes, names that cannot be shipped;

@@ -1,4 +1,4 @@
-// A library that stands for NVIDIA's in tests: its devices are the lines of the file $FAKE_NVML,
+// Replaces NVIDIA's library in tests: its devices are the lines of the file $FAKE_NVML,
 // read again at each call,
 //
 //   UUID NAME TOTAL_MIB USED_MIB ERRORS TROUBLE PIDS…

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxRecord = 64 << 10;
 constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
 
+// Contents of DIR/<uuid>.json.
 struct Record {
   std::string holder;
   std::string visible;      // of the last lease; empty: there was none
@@ -29,14 +30,14 @@ struct Record {
   std::string quarantine;   // reason
 };
 
-// As a file's name: what NVML says is not believed to be one.
+// Checks that NVML's text can be used as a file name.
 bool IsPlainUuid(const std::string& uuid) {
   return !uuid.empty() && uuid.size() <= 96 &&
          std::all_of(uuid.begin(), uuid.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
 }
 
-// A damaged one is as none: then only what is seen now counts.
+// A damaged record counts as none: only the current state is used then.
 Record ReadRecord(const fs::path& dir, const std::string& uuid) {
   Record record;
   const auto text = ReadFile(dir / (uuid + ".json"), kMaxRecord);
@@ -60,7 +61,7 @@ Status WriteRecord(const fs::path& dir, const std::string& uuid, const Record& r
 
 std::string Mebibytes(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
-// Why the device must not be given to anybody; empty: it is clean. It is not locked by a lease.
+// Why the device must not be leased; empty: it is clean. The device is not locked by a lease.
 std::string Unclean(const GpuState& gpu, const Record& record) {
   if (!gpu.trouble.empty())
     return "it does not answer (" + gpu.trouble + "); reset it or start the machine again";
@@ -88,10 +89,10 @@ std::string Unclean(const GpuState& gpu, const Record& record) {
   return {};
 }
 
-// The directory, made if need be; nobody else's.
+// Creates the directory if needed; checks that it belongs to this user.
 Status CheckDir(const fs::path& dir) {
   TRY(MakeDirectories(dir, 0700));
-  // Whoever made /tmp/shoal-UID first could replace the directory in it.
+  // The owner of /tmp/shoal-UID could replace the directory in it.
   if (const Status own = CheckOwnDirectory(dir.parent_path()); !own.ok())
     return PermissionDenied(own.message() + "; remove it, or set SHOAL_GPU_DIR");
   struct stat info {};
@@ -108,7 +109,7 @@ struct Candidate {
   UniqueFd lock;
 };
 
-// One device for a lease, or why it is not given.
+// Leases one device, or returns the reason why not.
 Result<Candidate> TryOne(const GpuState& gpu, const fs::path& dir) {
   if (!IsPlainUuid(gpu.uuid)) return Unavailable(Unclean(gpu, {}) + gpu.uuid);
   Candidate one{&gpu, {}, {}};
@@ -162,8 +163,8 @@ Result<std::vector<GpuLeaseState>> ListGpuLeases(Nvml* nvml, const fs::path& dir
 Result<GpuLease> AcquireGpus(Nvml* nvml, const fs::path& dir, int count,
                              const std::string& holder) {
   TRY(CheckDir(dir));
-  // One at a time looks for devices: two that each want all would otherwise both get some and give
-  // up.
+  // Serialized: two tasks that each need all devices would otherwise both get some and both
+  // fail.
   TRY_ASSIGN(const UniqueFd turn, OpenFile(dir / "lock", O_RDWR | O_CREAT, 0600));
   while (::flock(turn.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return ErrnoStatus(errno, "cannot lock " + dir.string());
@@ -187,7 +188,7 @@ Result<GpuLease> AcquireGpus(Nvml* nvml, const fs::path& dir, int count,
   GpuLease lease;
   for (const Candidate& one : taken) lease.uuids.push_back(one.gpu->uuid);
   for (Candidate& one : taken) {
-    // The least that was ever seen: what leaks a little each time does not raise what is thought
+    // The minimum ever seen, so that small leaks do not raise the value that counts as
     // normal.
     const int64_t used = one.gpu->used_bytes;
     const int64_t idle = one.record.idle_bytes < 0 ? used : std::min(used, one.record.idle_bytes);

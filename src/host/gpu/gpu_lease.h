@@ -1,15 +1,12 @@
-// Who has which GPU: exclusive leases by device, shared by all controllers of a user on this
-// machine.
+// Exclusive leases of GPUs, shared by all controllers of a user on this machine.
 //
-//   DIR/<uuid>.lock    locked (flock) by the program that has the device, and by nobody else
-//   DIR/<uuid>.json    the last lease: job, task, the value of CUDA_VISIBLE_DEVICES, memory in use
-//   before it; or why the
-//                      device is not given to anybody
+//   DIR/<uuid>.lock    locked (flock) by the program that uses the device
+//   DIR/<uuid>.json    the last lease: job, task, CUDA_VISIBLE_DEVICES, memory in use before it; or
+//                      the reason why the device is quarantined
 //
-// Nothing has to be given back: the kernel unlocks with the last process that has the descriptor.
-// That a device is free is not believed because it is unlocked, but because it is seen to be clean.
-// Taken in a task's own process (cli/internal/prepare.cc), listed by `shoal doctor`.
-// docs/design/gpus.md.
+// Leases need no release: the kernel unlocks when the last process with the descriptor ends. An
+// unlocked device is leased only if it is verified to be clean. Acquired in a task's own process
+// (cli/internal/prepare.cc), listed by `shoal doctor`. docs/design/gpus.md.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +20,18 @@
 
 namespace shoal::host {
 
-// More than this beside what was in use before a lease is somebody's memory.
+// Memory above the use before a lease plus this amount belongs to a process.
 inline constexpr int64_t kMemorySlack = int64_t{64} << 20;
-// What a driver may hold of an idle device of which nothing else is known.
+// Memory that a driver may use on an idle device without an earlier lease.
 inline constexpr int64_t kDriverMemory = int64_t{1} << 30;
 
-// /tmp/shoal-<uid>/gpus, or $SHOAL_GPU_DIR: one for all state homes of a user, for the devices are
-// the machine's.
+// /tmp/shoal-<uid>/gpus, or $SHOAL_GPU_DIR. One directory for all state homes of a user, because
+// devices are per machine.
 std::filesystem::path GpuLeaseDir();
 
 enum class GpuUse : uint8_t { kFree, kLeased, kQuarantined };
 
+// State of one device for the report of `shoal doctor`.
 struct GpuLeaseState {
   GpuState gpu;
   GpuUse use = GpuUse::kFree;
@@ -41,22 +39,21 @@ struct GpuLeaseState {
   std::string reason;  // quarantined: one sentence
 };
 
-// Devices of one task. Movable. As long as it, or a copy of a descriptor that exec left open, is
-// open, nobody else gets them.
+// The leased devices of a task. Movable. The lease lasts until this object and all copies of its
+// descriptors that survive exec are closed.
 struct GpuLease {
   std::vector<std::string> uuids;
   std::vector<UniqueFd> locks;
   std::string visible() const;  // for CUDA_VISIBLE_DEVICES
 };
 
-// How each device stands, without changing anything. One pass over /proc for each device that had a
-// lease.
+// State of each device; changes nothing. One pass over /proc for each device that had a lease.
 Result<std::vector<GpuLeaseState>> ListGpuLeases(Nvml* nvml, const std::filesystem::path& dir);
 
-// `count` devices that are unlocked and provably clean: they answer, have no uncorrected errors, no
-// process is on them nor lives that had them in an earlier lease, and their memory is back. All or
-// none. ResourceExhausted names each device that was not given and why; what is unlocked but not
-// clean is written down as quarantined, until it is seen to be clean.
+// Leases `count` devices, all or none. A device qualifies if it is unlocked and clean: it responds,
+// has no uncorrected errors, no process uses it, no process of its last lease is alive, and its
+// memory is free again. ResourceExhausted lists every other device with the reason. Unlocked
+// devices that are not clean are recorded as quarantined until they are clean.
 Result<GpuLease> AcquireGpus(Nvml* nvml, const std::filesystem::path& dir, int count,
                              const std::string& holder);
 

@@ -8,7 +8,7 @@
 namespace shoal::host {
 namespace {
 
-// Of nvml.h (driver 450 and later), as far as it is used here.
+// The used part of nvml.h (driver 450 and later).
 using Device = void*;
 constexpr int kSuccess = 0;
 constexpr int kNotSupported = 3;
@@ -28,6 +28,7 @@ struct Process {  // _v2 and _v3
 };
 constexpr unsigned long long kUnknownBytes = ~0ULL;
 
+// The functions that are looked up in the library.
 struct Functions {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
@@ -69,6 +70,7 @@ const char* FindAll(void* library, Functions* f) {
   return nullptr;
 }
 
+// The library, loaded and initialized; the destructor unloads it.
 class LoadedNvml final : public Nvml {
  public:
   LoadedNvml(void* library, Functions functions) : library_(library), f_(functions) {}
@@ -121,7 +123,7 @@ class LoadedNvml final : public Nvml {
     if (error == kNotSupported) return kSuccess;
     if (error != kSuccess && error != kInsufficientSize) return error;
     if (error == kInsufficientSize)
-      count = kMostProcesses;  // more than fit: these will do to see that it is used
+      count = kMostProcesses;  // more processes than fit: these suffice to see that it is used
     for (unsigned i = 0; i < count && i < kMostProcesses; ++i) {
       const bool known = processes[i].used != kUnknownBytes;
       gpu->processes.push_back(

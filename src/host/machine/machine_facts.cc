@@ -1,4 +1,4 @@
-// Facts about the machine: cores that we may use, memory, huge pages. See usage.h.
+// Facts about the machine: usable cores, memory, huge pages. See process_usage.h.
 #include <sched.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ double AffinityCores() {
   return static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// The smallest limit of our own group and its ancestors. `at` is a directory of a hierarchy.
+// The smallest limit of this process's group and its ancestors. `at`: a directory of a hierarchy.
 void ApplyGroupLimits(const CgroupLayout& layout, MachineFacts* facts) {
   constexpr int kDeepest = 64;
   fs::path at = layout.memory;

@@ -1,4 +1,4 @@
-// Who listens on a port: the socket's inode from /proc/net/tcp and tcp6, its owner from the
+// Finds the listeners of a port: socket inodes from /proc/net/tcp and tcp6, owners from the
 // descriptors in /proc/<pid>/fd. See port_lease.h.
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -72,8 +72,8 @@ std::vector<ListeningSocket> Sockets(Which which) {
   return sockets;
 }
 
-// Whether a bind with this option alone fails because of another socket. Each is let through by
-// those of its own kind only, and a lease is of both kinds.
+// Whether a bind with this option alone fails because of another socket. Each option permits
+// sharing only with sockets that have it too, and a lease has both.
 bool IsInTheWay(int option, uint16_t port) {
   sockaddr_in6 six{};
   six.sin6_family = AF_INET6;

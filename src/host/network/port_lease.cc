@@ -10,7 +10,7 @@
 namespace shoal::host {
 namespace {
 
-constexpr int kLowest = 10'000;  // below lie well-known services and what people choose by hand
+constexpr int kLowest = 10'000;  // lower ones are used by services and by hand-made configurations
 constexpr int kHighest = 65'535;
 constexpr int kEnough = 2'000;
 
@@ -35,7 +35,7 @@ int BindAny(int family, uint16_t port, UniqueFd* out) {
     size = sizeof *address;
   }
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&storage), size) != 0) return errno;
-  // Only now: a bind with SO_REUSEPORT would succeed beside another launcher's of the same user.
+  // Set only now: with SO_REUSEPORT a bind would succeed beside another launcher's lease.
   const int on = 1;
   if (::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) {

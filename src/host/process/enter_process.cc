@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxEnvironment = 4 << 20;
 constexpr int kMostFds = 4096;
 
-// What the processes in between say through the pipe.
+// Messages of the intermediate processes through the pipe.
 struct Word {
   enum Kind : int32_t { kPid, kEnterFailed, kExecFailed, kEnded };
   int32_t kind = 0;
@@ -46,7 +46,7 @@ struct Plan {
   int namespaces = 0;
   int directory = -1;
   int words = -1;
-  int life[2] = {-1, -1};  // a pipe whose end says that we are dead
+  int life[2] = {-1, -1};  // a pipe that closes when this process ends
   std::vector<UniqueFd> groups;
   bool terminal = false;
   int fds[3] = {-1, -1, -1};
@@ -67,7 +67,7 @@ void Say(int fd, Word::Kind kind, int value) {
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   if (plan.terminal) ::ioctl(plan.fds[0], TIOCSCTTY, 0);
-  // Twice, as one of them may stand where another is to go.
+  // Two passes: a descriptor may occupy the target number of another one.
   int fds[3];
   for (int i = 0; i < 3; ++i) fds[i] = ::fcntl(plan.fds[i], F_DUPFD, 3);
   for (int i = 0; i < 3; ++i) ::dup2(fds[i], i);
@@ -82,11 +82,11 @@ void Say(int fd, Word::Kind kind, int value) {
   ::_exit(127);
 }
 
-// Between us and the command: what enters a PID namespace stays outside of it, only its children
-// are inside.
+// The process between this one and the command: a process that enters a PID namespace stays outside
+// of it, and only its children are inside.
 [[noreturn]] void RunBetween(const Plan& plan) {
   ::close(plan.life[1]);
-  ::setsid();  // a Ctrl-C for the command line is not this one's
+  ::setsid();  // does not receive the command line's Ctrl-C
   for (const UniqueFd& group : plan.groups) (void)!::write(group.get(), "0", 1);
   if (plan.namespaces != 0 && ::syscall(SYS_setns, plan.target, plan.namespaces) != 0) {
     Say(plan.words, Word::kEnterFailed, errno);
@@ -99,7 +99,7 @@ void Say(int fd, Word::Kind kind, int value) {
     ::_exit(1);
   }
   Say(plan.words, Word::kPid, command);
-  // Ends of pipes among them, which who is at the other end waits for.
+  // Includes pipe ends whose readers would otherwise wait forever.
   for (int fd = 3; fd < kMostFds; ++fd) {
     if (fd != plan.words && fd != plan.life[0]) ::close(fd);
   }
@@ -135,7 +135,7 @@ int NamespacesOf(pid_t pid) {
   return flags;
 }
 
-// The process's number in its own PID namespace, which the command sees.
+// The process's pid in its own PID namespace, as the command sees it.
 pid_t NumberInside(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -208,19 +208,19 @@ struct EnteredCommand::State {
   UniqueFd target;
   UniqueFd words;
   UniqueFd life;
-  UniqueFd terminal;  // our end
+  UniqueFd terminal;  // master end
   int fds[3] = {-1, -1, -1};
   pid_t between = 0;
-  std::atomic<pid_t> pid{0};  // the command's, as we see it
-  std::atomic<int> early{0};  // a signal that came before it was known
+  std::atomic<pid_t> pid{0};  // the command's, in this PID namespace
+  std::atomic<int> early{0};  // a signal that arrived before the pid was known
 
-  // The end, as soon as it was said.
+  // The end, once it was reported.
   Result<bool> Listen(EnteredCommandEnd* end) {
     Word word;
     const ssize_t got = ::read(words.get(), &word, sizeof word);
     if (got < 0 && errno == EINTR) return false;
     if (got != static_cast<ssize_t>(sizeof word)) {
-      end->signal = SIGKILL;  // whoever was between is dead, and the command with it
+      end->signal = SIGKILL;  // the intermediate process was killed, and the command with it
       return true;
     }
     if (word.kind == Word::kPid) {
@@ -239,7 +239,7 @@ struct EnteredCommand::State {
     return true;
   }
 
-  // What the terminal still holds after the command's end.
+  // Reads output that is still in the terminal after the command's end.
   void Drain() {
     pollfd more{terminal.get(), POLLIN, 0};
     while (terminal.valid() && ::poll(&more, 1, 0) > 0 && (more.revents & POLLIN) != 0) {
@@ -331,7 +331,7 @@ Result<EnteredCommandEnd> EnteredCommand::Wait() {
     if (polls[2].revents != 0) output = Relay(state.terminal.get(), state.fds[1]);
     if (polls[3].revents != 0 && !Relay(state.fds[0], state.terminal.get())) {
       input = false;
-      (void)WriteAll(state.terminal.get(), "\x04");  // its end, as a terminal says it
+      (void)WriteAll(state.terminal.get(), "\x04");  // end of input in terminal encoding
     }
     if (polls[0].revents != 0) {
       TRY_ASSIGN(ended, state.Listen(&end));

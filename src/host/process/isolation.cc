@@ -1,4 +1,4 @@
-// Tries what this machine permits, and says what it means. See isolation.h.
+// Probes what this machine permits, and describes it. See isolation.h.
 #include "host/process/isolation.h"
 
 #include <sys/wait.h>
@@ -115,25 +115,26 @@ std::vector<IsolationFact> Describe(const Isolation& isolation) {
   std::vector<IsolationFact> facts{ProcessFact(isolation.tree)};
   if (isolation.tree != TreeMode::kGuard) {
     facts.push_back({"shm", true,
-                     "each job has a /dev/shm of its own, which goes with its last task; memory by "
-                     "System V's calls goes with the task that made it",
+                     "each job has its own /dev/shm, removed with its last task; System V shared "
+                     "memory is removed with the task that created it",
                      ""});
   } else {
-    facts.push_back({"shm", false,
-                     "tasks see the machine's /dev/shm, and what their programs leave there and in "
-                     "memory by System V's calls stays after them",
-                     "allow what is said of processes; until then remove it by hand (rm, ipcrm)"});
+    facts.push_back(
+        {"shm", false,
+         "tasks use the machine's /dev/shm; files and System V shared memory that their "
+         "programs leave are not removed",
+         "permit PID namespaces (see processes), or remove them by hand (rm, ipcrm)"});
   }
   const std::string version = VersionText(groups.version);
   if (!groups.memory.empty()) {
     facts.push_back({"memory", true,
                      "memory limits are enforced by " + version +
-                         "; a task that exceeds its memory is stopped, and said to have",
+                         "; a task that exceeds its limit is killed and reported as out of memory",
                      ""});
   } else {
     facts.push_back({"memory", false,
-                     "no control group for memory: limits are only watched, about once a second; "
-                     "a task that grows faster can take the machine's memory first",
+                     "no control group for memory: limits are checked about once a second; a task "
+                     "that grows faster can exhaust the machine's memory first",
                      Remedy()});
   }
   if (!groups.cpu.empty()) {
@@ -144,10 +145,11 @@ std::vector<IsolationFact> Describe(const Isolation& isolation) {
                      Remedy()});
   }
   if (isolation.tree == TreeMode::kGuard && groups.unified.empty() && groups.freezer.empty()) {
-    facts.push_back({"kill", false,
-                     "no control group to kill a whole task at once: its guard kills process by "
-                     "process",
-                     Remedy()});
+    facts.push_back(
+        {"kill", false,
+         "no control group to kill a task's processes at once: its guard kills them one "
+         "by one",
+         Remedy()});
   } else {
     facts.push_back({"kill", true,
                      groups.unified.empty() ? "a task's processes are killed together"

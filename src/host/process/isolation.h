@@ -1,7 +1,7 @@
-// What this machine lets us do to hold a task's processes together and within their limits.
+// Detects how this machine can isolate a task's process tree and enforce its limits.
 //
-// A launcher probes once at its start and hands the result to every ProcessTree; `shoal doctor`
-// prints Describe(). Tests choose a mode explicitly, so that the fall-backs run on every machine.
+// A launcher probes once at its start and passes the result to every ProcessTree; `shoal doctor`
+// prints Describe(). Tests choose a mode explicitly, so that the fallbacks run on every machine.
 #pragma once
 
 #include <string>
@@ -13,35 +13,35 @@
 
 namespace shoal::host {
 
-// How a task's processes are held together, best first.
+// How a task's process tree is contained, best first.
 enum class TreeMode : uint8_t {
-  kPidNamespace,   // an init of ours in a PID namespace: when it dies, the kernel ends all the rest
+  kPidNamespace,   // an init in a PID namespace: when it ends, the kernel kills the whole tree
   kUserNamespace,  // the same without privileges, inside a user namespace
-  kGuard,          // a guard process that adopts orphans (subreaper) and kills what is left
+  kGuard,          // a subreaper process that adopts orphans and kills remaining processes
 };
 
 // "pid-namespace", "user-namespace", "guard".
 std::string_view TreeModeName(TreeMode mode);
 Result<TreeMode> ParseTreeMode(std::string_view name);
 
-// Copyable. An empty `cgroups` means that limits are not enforced, only watched.
+// Copyable. With an empty `cgroups` limits are monitored but not enforced.
 struct Isolation {
   TreeMode tree = TreeMode::kGuard;
   CgroupLayout cgroups;
 };
 
-// One fact for people, with the remedy if it is not as good as it could be.
+// One line of the report for the user, with a remedy if a better mode exists.
 struct IsolationFact {
   std::string name;     // "processes", "shm", "memory", "cpu", "kill"
-  bool best = true;     // false: something better exists
+  bool best = true;     // false: a better mode exists
   std::string meaning;  // one sentence
   std::string remedy;   // empty when best
 };
 
-// True if a process tree can be started this way, tried with a real child. About 1 ms.
+// Whether a process tree can be started in this mode, tested with a real child. About 1 ms.
 bool TreeModeWorks(TreeMode mode);
 
-// The best that works here. $SHOAL_ISOLATION (a TreeMode's name) overrides the tree mode if it
+// The best modes that work here. $SHOAL_ISOLATION (a TreeMode's name) overrides the tree mode if it
 // works. 1–3 ms.
 Isolation ProbeIsolation();
 

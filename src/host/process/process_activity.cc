@@ -1,4 +1,4 @@
-// Socket diagnostics (sock_diag(7)) and /proc. See activity.h.
+// Socket diagnostics (sock_diag(7)) and /proc. See process_activity.h.
 #include "host/process/process_activity.h"
 
 #include <arpa/inet.h>
@@ -69,7 +69,7 @@ std::string Address(int family, const __be32* address, __be16 port) {
                             : std::string(text) + ":" + number;
 }
 
-// Received and acknowledged bytes, of the attributes behind a message.
+// Received and acknowledged bytes, from the attributes after a message.
 int64_t MovedBytes(const nlmsghdr* header, const inet_diag_msg* message) {
   auto left = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
   for (const auto* one = reinterpret_cast<const rtattr*>(message + 1); RTA_OK(one, left);
@@ -118,7 +118,7 @@ void Take(const nlmsghdr* header, const std::unordered_set<uint64_t>& wanted,
   found->push_back(std::move(connection));
 }
 
-// All of one address family that are wanted.
+// The requested connections of one address family.
 Status Dump(int family, const std::unordered_set<uint64_t>& wanted,
             std::vector<TcpConnection>* found) {
   UniqueFd socket(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
@@ -152,7 +152,7 @@ std::string FirstLine(const std::string& path) {
   return text;
 }
 
-// Where a thread sleeps. `state` as in its stat.
+// The kernel function in which a thread sleeps. `state` as in its stat.
 std::string PlaceOf(const std::string& directory) {
   const std::string channel = FirstLine(directory + "/wchan");
   if (!channel.empty() && channel != "0") return channel;
@@ -196,7 +196,7 @@ Result<int64_t> NetworkMeter::Sample(const std::vector<pid_t>& pids) {
     now[one.inode] = one.moved;
     const auto before = known_.find(one.inode);
     const int64_t from = before == known_.end() ? 0 : before->second;
-    // An inode number may be another connection's by now.
+    // The inode number may have been reused by another connection.
     if (began_) total_ += one.moved >= from ? one.moved - from : one.moved;
   }
   known_ = std::move(now);

@@ -34,7 +34,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 
-// No signal handler of ours may run in the child before it is init.
+// Prevents this process's signal handlers from running in the child before it is init.
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked() {
@@ -61,7 +61,7 @@ std::string_view PathOf(const std::vector<std::string>& env) {
   return kDefaultPath;
 }
 
-// A path relative to the program's own directory, which is not ours.
+// A path relative to the program's working directory, which differs from this process's.
 std::string Resolve(const std::string& path, const std::string& work_dir) {
   return path.starts_with('/') || work_dir.empty() ? path : work_dir + "/" + path;
 }
@@ -186,7 +186,7 @@ std::string IdentityMap(unsigned id) {
   return std::to_string(id) + " " + std::to_string(id) + " 1\n";
 }
 
-// What is different in each process: its environment and its outputs.
+// The settings of each process: its environment and its outputs.
 void PlanProcesses(const ProcessSpec& spec, Plan* plan) {
   const int null = plan->null.get();
   const auto add = [&](const std::vector<std::string>& env, int out, int err) {
@@ -202,8 +202,8 @@ void PlanProcesses(const ProcessSpec& spec, Plan* plan) {
   plan->init.fd_count = plan->fds[0].size();
 }
 
-// Numbers of creators in /proc/sysvipc are those of the reader's namespace since Linux 4.17;
-// before, others' segments could not be told from ours.
+// Since Linux 4.17 pids in /proc/sysvipc are relative to the reader's namespace; before, segments
+// of other trees cannot be distinguished.
 bool TellsCreatorsApart() {
   static const bool tells = [] {
     utsname name{};
@@ -216,16 +216,16 @@ bool TellsCreatorsApart() {
   return tells;
 }
 
-// UCX's shared memory looks for its peer's process number in its own namespace, and gives the
-// connection up where there is no such process: with UCX_TLS, and where MPI's ranks run (MPICH
-// uses UCX), all trees count from the same number.
+// UCX's shared memory looks up its peer's pid in its own namespace and drops the connection if
+// there is no such process. With UCX_TLS set, and for MPI ranks (MPICH uses UCX), all trees
+// therefore start from the same pid.
 bool CountsAsItsPeers(const ProcessSpec& spec) {
   return std::any_of(spec.env.begin(), spec.env.end(), [](std::string_view variable) {
     return variable.starts_with("UCX_TLS=") || variable.starts_with("SHOAL_MPI_HOST=");
   });
 }
 
-// What namespaces of its own change for a program beside its processes.
+// Effects of separate namespaces other than on processes.
 void PlanNamespaces(const ProcessSpec& spec, const JobSharedMemory& shared_memory, Plan* plan) {
   InitPlan& init = plan->init;
   if (!init.new_pids) return;
@@ -238,7 +238,7 @@ void PlanNamespaces(const ProcessSpec& spec, const JobSharedMemory& shared_memor
   init.removes_shared_memory = TellsCreatorsApart();
 }
 
-// None where the program means the machine's, or there can be none.
+// None if the program needs the machine's, or none can be created.
 JobSharedMemory OpenSharedMemory(const ProcessSpec& spec, TreeMode mode) {
   if (mode == TreeMode::kGuard || NeedsHostSharedMemory(spec.argv, spec.env, spec.work_dir))
     return {};
@@ -267,7 +267,8 @@ Status MakePlan(const ProcessSpec& spec, TreeMode mode, const Cgroup& group, Pla
     init.uid_map = plan->uid_map.c_str();
     init.gid_map = plan->gid_map.c_str();
   }
-  // A parent-death signal comes when the thread ends that cloned; only the first is sure to stay.
+  // A parent-death signal is sent when the cloning thread ends; only the main thread is sure to
+  // stay.
   init.die_with_thread = ::getpid() == static_cast<pid_t>(::syscall(SYS_gettid));
   plan->work_dir = spec.work_dir;
   init.program = plan->program.c_str();
@@ -282,7 +283,7 @@ Status MakePlan(const ProcessSpec& spec, TreeMode mode, const Cgroup& group, Pla
   return Status::Ok();
 }
 
-// The next packet, with its sender's pid as we see it. False at the end of the tree.
+// The next packet, with its sender's pid in this namespace. False at the end of the tree.
 bool Receive(int control, InitMessage* message, pid_t* sender) {
   alignas(cmsghdr) char space[CMSG_SPACE(sizeof(ucred))];
   iovec part{message, sizeof *message};
@@ -319,7 +320,7 @@ struct ProcessTree::State {
   UniqueFd control;
   Cgroup group;
   JobSharedMemory shared_memory;
-  int64_t own_oom_kills = 0;  // of the group around us, before the program began
+  int64_t own_oom_kills = 0;  // of the surrounding group, before the start
 
   std::atomic<bool> ended{false};
   std::atomic<bool> over_watched_limit{false};
@@ -372,7 +373,7 @@ ProcessExit ProcessTree::State::Judge(int wait_status, int process, double cpu_s
   return end;
 }
 
-// Called when the control socket is readable: init's report, or its silence if it was killed.
+// Called when the control socket is readable: init's report, or end of file if it was killed.
 ProcessExit ProcessTree::State::CollectEnd() {
   constexpr double kMicro = 1e-6;
   InitMessage message;
@@ -387,7 +388,7 @@ ProcessExit ProcessTree::State::CollectEnd() {
   }
   rusage usage{};
   KillInit();
-  if (mode == TreeMode::kGuard) {  // killed by somebody: what it guarded is ours to end
+  if (mode == TreeMode::kGuard) {  // it was killed: end its tree from here
     for (const pid_t one : programs) ::kill(-one, SIGKILL);
     if (group.exists()) (void)group.Kill();
   }
@@ -408,7 +409,7 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Start(const ProcessSpec& spec,
   state->own_oom_kills = TaskCgroupOomKills();
   const CgroupLimits limits{spec.resources.cpu, spec.resources.memory_bytes, spec.max_processes};
   const bool limited = limits.cpu > 0 || limits.memory_bytes > 0 || limits.pids > 0;
-  // A namespace's end needs no help; a guard is glad of cgroup.kill.
+  // A namespace ends by itself; a guard's tree ends faster by cgroup.kill.
   if (isolation.cgroups.any() && (limited || isolation.tree == TreeMode::kGuard)) {
     TRY_ASSIGN(state->group, Cgroup::Create(isolation.cgroups, spec.job_id, spec.name, limits));
   }
@@ -461,7 +462,7 @@ ProcessTree::~ProcessTree() {
   if (state.reaped) return;
   rusage usage{};
   if (state.mode == TreeMode::kGuard) {
-    // Closing the socket makes it kill what is left and end.
+    // Closing the socket makes init kill the remaining processes and exit.
     state.control.Reset();
     if (state.Reap(std::chrono::seconds(5), &usage)) return;
     state.KillInit();
@@ -502,7 +503,7 @@ Status ProcessTree::Signal(int signal) {
 
 void ProcessTree::KillAll() {
   if (state_->mode != TreeMode::kGuard) {
-    state_->KillInit();  // and the kernel kills all the rest, init stopped or not
+    state_->KillInit();  // the kernel then kills the rest, even if init is stopped
     return;
   }
   InitMessage message;
@@ -513,7 +514,7 @@ void ProcessTree::KillAll() {
 Result<Usage> ProcessTree::Sample() {
   if (state_->ended) return FailedPrecondition("the task has ended");
   Usage usage = UsageOf(Pids());
-  // What was reaped by init is counted there.
+  // Processes that init reaped are counted in init.
   if (auto init = ReadProcessStat(state_->init); init.ok()) usage.cpu_seconds += init->cpu_seconds;
   if (usage.private_bytes > state_->highest_sample) state_->highest_sample = usage.private_bytes;
   const int64_t limit = state_->resources.memory_bytes;
@@ -526,7 +527,7 @@ Result<Usage> ProcessTree::Sample() {
 
 std::vector<pid_t> ProcessTree::Pids() const {
   std::vector<pid_t> pids = Descendants(state_->init);
-  // Orphans that init took over stand beside the program, and may have smaller numbers.
+  // Orphans adopted by init are siblings of the program and may have smaller pids.
   auto program = std::find(pids.begin(), pids.end(), state_->program);
   if (program != pids.end()) std::rotate(pids.begin(), program, program + 1);
   return pids;

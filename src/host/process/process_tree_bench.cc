@@ -1,4 +1,4 @@
-// What starting and ending a program costs in each mode. The goal is 3 ms for one that does
+// Cost of starting and ending a program in each mode. The goal is 3 ms for a program that does
 // nothing.
 #include <benchmark/benchmark.h>
 

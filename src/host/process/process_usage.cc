@@ -1,4 +1,4 @@
-// /proc, read without allocation of what we do not need. See usage.h.
+// Parsers of /proc without needless allocations. See process_usage.h.
 #include "host/process/process_usage.h"
 
 #include <dirent.h>
@@ -159,7 +159,7 @@ Result<std::string> ReadProcessVariable(pid_t pid, const std::string& name) {
 
 namespace {
 
-// Between exec and the first instruction a process shows no environment: those are looked at again.
+// Between exec and the first instruction a process has no visible environment: such are read again.
 bool ShowsNothingYet(const ProcessStat& process) {
   constexpr pid_t kKernelThreads = 2;
   if (process.pid == kKernelThreads || process.parent == kKernelThreads) return false;

@@ -1,5 +1,5 @@
-// What processes use and what the machine has. Read by launchers (heartbeat), the local engine
-// (capacity) and `shoal doctor`.
+// Resource usage of processes and resources of the machine. Used by launchers (heartbeat), the
+// local engine (capacity) and `shoal doctor`.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +12,7 @@
 
 namespace shoal::host {
 
+// Sum of the resource usage of several processes.
 struct Usage {
   int64_t memory_bytes = 0;   // resident; pages shared between processes count in each
   int64_t private_bytes = 0;  // resident without file mappings and shared memory
@@ -19,39 +20,40 @@ struct Usage {
   int processes = 0;
 };
 
-// One line of /proc/<pid>/stat, as far as we need it.
+// The used fields of /proc/<pid>/stat.
 struct ProcessStat {
   pid_t pid = 0;
   pid_t parent = 0;
   char state = '?';
-  uint64_t start_ticks = 0;  // since boot: with the pid, a name that is never used again
+  uint64_t start_ticks = 0;  // since boot; pid and start_ticks identify a process uniquely
   double cpu_seconds = 0;
-  int exit_status = 0;  // of a zombie of our user, as wait(2) gives it
+  int exit_status = 0;  // of a zombie of this user, as wait(2) returns it
 };
 
 // NotFound if there is no such process.
 Result<ProcessStat> ReadProcessStat(pid_t pid);
-// All processes that we can see.
+// All visible processes.
 std::vector<ProcessStat> ListProcesses();
 // `root`'s descendants, without itself, parents before children. Zombies are left out.
 std::vector<pid_t> Descendants(pid_t root);
-// Sum over the processes; those that have ended meanwhile are left out.
+// Sum over the processes that still exist.
 Usage UsageOf(const std::vector<pid_t>& pids);
-// True if the process exists, is not a zombie, and started at `start_ticks` (0: do not care).
+// True if the process exists, is not a zombie, and started at `start_ticks` (0: any time).
 bool IsAlive(pid_t pid, uint64_t start_ticks = 0);
 // The value of a variable in a process's environment as it was at exec; NotFound if unset.
 Result<std::string> ReadProcessVariable(pid_t pid, const std::string& name);
 
-// All processes but ourselves and our ancestors that had this variable with this value at exec:
-// what a job left behind, found without any record. Costs about 15 us a process of the machine.
+// All processes that had this variable with this value at exec, except for this process and its
+// ancestors. Finds a job's processes without records. Costs about 15 us per process of the machine.
 std::vector<pid_t> ProcessesWithVariable(const std::string& name, const std::string& value);
-// SIGKILL through a pidfd, after a second look whether the pid still is that process. Waits for
-// nothing. False if it is gone or may not be killed.
+// Sends SIGKILL through a pidfd after checking that the pid still is that process. Does not wait.
+// False if the process is gone or may not be killed.
 bool KillProcess(pid_t pid, uint64_t start_ticks);
 
+// Resources of this machine as this process may use them.
 struct MachineFacts {
-  double cores = 0;             // that we may run on: affinity, and a quota on our group
-  int64_t memory_bytes = 0;     // of the machine, or of our group's limit where that is less
+  double cores = 0;             // usable: affinity and the control group's quota
+  int64_t memory_bytes = 0;     // of the machine, or the control group's limit if lower
   int64_t available_bytes = 0;  // MemAvailable
   int64_t huge_page_bytes = 0;  // size of the default huge page
   int64_t huge_pages_free = 0;

@@ -24,7 +24,7 @@ bool IsOurDirectory(int fd) {
   return ::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
 }
 
-// False once its name is gone: whoever had it before has removed it.
+// False if its name is gone: its previous owner has removed it.
 bool HasName(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
@@ -34,7 +34,7 @@ UniqueFd OpenDirectory(const fs::path& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Nobody else has it locked: its files and name go.
+// Removes a directory with its files if no other process has it locked.
 bool RemoveUnused(const fs::path& path, int64_t* bytes, bool remove) {
   const UniqueFd fd = OpenDirectory(path);
   if (!fd.valid() || !IsOurDirectory(fd.get())) return false;
@@ -62,7 +62,7 @@ Result<JobSharedMemory> JobSharedMemory::Open(const std::string& job_id, const f
   // Another tree of the job, or a sweep, may remove it between the two calls.
   constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    constexpr mode_t kAsTheMachines = 01777;  // tasks may have programs of other users
+    constexpr mode_t kAsTheMachines = 01777;  // programs may run as other users
     const bool made = ::mkdir(memory.path_.c_str(), 0700) == 0;
     if (!made && errno != EEXIST) return ErrnoStatus(errno, "cannot make " + memory.path_.string());
     memory.lock_ = OpenDirectory(memory.path_);
@@ -70,14 +70,14 @@ Result<JobSharedMemory> JobSharedMemory::Open(const std::string& job_id, const f
     if (!memory.lock_.valid() || !IsOurDirectory(memory.lock_.get())) {
       const std::string path = memory.path_;
       memory.path_.clear();
-      return PermissionDenied(path + " is no directory of ours");
+      return PermissionDenied(path + " is not a directory of this user");
     }
     if (made) ::fchmod(memory.lock_.get(), kAsTheMachines);
     if (::flock(memory.lock_.get(), LOCK_SH) == 0 && HasName(memory.lock_.get())) return memory;
   }
   const std::string path = memory.path_;
   memory.path_.clear();
-  return Unavailable("cannot keep " + path + ": it is removed again and again");
+  return Unavailable("cannot keep " + path + ": it keeps being removed");
 }
 
 JobSharedMemory& JobSharedMemory::operator=(JobSharedMemory&& other) noexcept {
@@ -150,9 +150,9 @@ int FirstProcessNumber() {
     std::from_chars(text.data(), text.data() + text.size(), number);
     return number;
   }();
-  constexpr int kReserved = 300;  // the kernel's own, to which it never returns
+  constexpr int kReserved = 300;  // pids that the kernel does not reuse
   if (most <= 2 * kReserved) return 0;
-  // Multiples of the golden ratio, whose fractions lie as far from each other as they can.
+  // Multiples of the golden ratio have well-spread fractional parts.
   static std::atomic<uint64_t> trees{0};
   constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
   const uint64_t tree = static_cast<uint64_t>(::getpid()) + (trees++ << 22);

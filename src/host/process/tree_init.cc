@@ -1,4 +1,4 @@
-// The life of a process tree's init. See tree_init.h for what may be called here.
+// The init of a process tree. Only async-signal-safe calls are permitted here, see tree_init.h.
 #include "host/process/tree_init.h"
 
 #include <fcntl.h>
@@ -27,11 +27,11 @@
 namespace shoal::host {
 namespace {
 
-constexpr int kControl = 3;  // init's descriptors, once it has tidied up
+constexpr int kControl = 3;  // init's descriptor number after its setup
 constexpr int kSignals = 4;
 constexpr int kReport = 5;
 constexpr int kHigh = kHighestInheritedFd + 1;
-constexpr int64_t kPatienceMs = 2'000;  // with processes that do not die: they hang in the kernel
+constexpr int64_t kPatienceMs = 2'000;  // for processes that hang in the kernel
 
 struct Failure {
   StartStep step;
@@ -68,7 +68,7 @@ bool WriteText(const char* path, const char* text) {
 // Marks everything from 3 on to be closed at exec.
 void CloseAtExec() {
   if (::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
-  constexpr int kEnough = 65'536;  // before Linux 5.11; ours are O_CLOEXEC anyway
+  constexpr int kEnough = 65'536;  // before Linux 5.11; our own are O_CLOEXEC
   for (int fd = 3; fd < kEnough; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -89,8 +89,8 @@ bool EnterGroups(const InitPlan& plan, bool cloned_into_group) {
   return fd >= 0 && ::write(fd, "0", 1) == 1;
 }
 
-// Puts every descriptor under its number, whatever stood there. `report` is moved out of the way.
-// No number is higher than need be: the limit of open files may be small.
+// Moves every descriptor to its number and replaces what is open there; moves `report` away first.
+// Uses the lowest possible numbers, because the limit of open files may be small.
 bool PlaceDescriptors(const InitPlan& plan, const PlannedFd* fds, int* report) {
   int high[kHigh];
   int above = 0;
@@ -126,7 +126,7 @@ void ResetSignals() {
   ::_exit(127);
 }
 
-// Who starts it: the guard's pid, and whether it was cloned into its control group.
+// How it was started: the guard's pid, and whether it was cloned into its control group.
 struct Birth {
   pid_t guard;
   bool in_group;
@@ -137,7 +137,7 @@ struct Birth {
   ::setpgid(0, 0);
   if (!plan.new_pids) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != birth.guard) ::_exit(127);  // it died before the call above
+    if (::getppid() != birth.guard) ::_exit(127);  // the guard died before the call above
   }
   if (!EnterGroups(plan, birth.in_group)) Fail(report, StartStep::kEnterGroup);
   InitMessage hello;
@@ -173,8 +173,8 @@ pid_t ParentOf(const char* pid_name) {
   return parent;
 }
 
-// SIGKILL for our children. Theirs become ours as they die (we are their subreaper), so that
-// calling this until there are none ends the whole tree, however its members left their parents.
+// Sends SIGKILL to all children. This process is a subreaper, so their children become its own, and
+// calling this until there are none ends the whole tree, also processes that left their parents.
 void KillChildren() {
   struct Entry {  // linux_dirent64
     uint64_t inode;
@@ -206,7 +206,7 @@ void KillChildren() {
 // The numbers of a line of /proc/sysvipc/shm, as they come, a byte at a time.
 class SegmentReader {
  public:
-  // Removes the segment whose line ends here if a process that we see has made it.
+  // Removes the segment whose line ends here if a visible process created it.
   void Take(char c) {
     if (c == '\n') {
       if (column_ > kCreator && numbers_[kCreator] > 0)
@@ -234,7 +234,7 @@ class SegmentReader {
   bool in_number_ = false;
 };
 
-// Of processes of another PID namespace the creators' numbers are 0.
+// Creators in another PID namespace are shown as 0.
 void RemoveSharedMemory() {
   const int fd = ::open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -246,6 +246,8 @@ void RemoveSharedMemory() {
   ::close(fd);
 }
 
+// State machine of init: start the programs, serve the control socket, reap, kill the rest. Uses
+// only memory of its own, because it runs after a bare clone.
 class Init {
  public:
   explicit Init(const InitPlan& plan) : plan_(plan) {}
@@ -273,13 +275,13 @@ class Init {
     control_ = plan_.control;
     ::setsid();
     struct sigaction action {};
-    action.sa_handler = SIG_DFL;  // had the launcher ignored it, children would vanish unseen
+    action.sa_handler = SIG_DFL;  // if ignored, ends of children would not be reported
     ::sigaction(SIGCHLD, &action, nullptr);
     ::prctl(PR_SET_NAME, "shoal-init");
     if (plan_.new_pids) {
-      // A second line behind the control socket: takes even an init that is stopped. Not for a
-      // guard, which has to live on to kill.
-      // One that has to remove what is left is woken instead, and sees the socket's end.
+      // In addition to the control socket: kills even a stopped init. Not used for a guard, which
+      // must survive to kill its tree.
+      // An init that must clean up afterwards is woken instead, and sees the socket's end.
       if (plan_.die_with_thread)
         ::prctl(PR_SET_PDEATHSIG, plan_.removes_shared_memory ? SIGCONT : SIGKILL);
       const StartStep failed = EnterNamespaces(plan_);
@@ -298,18 +300,20 @@ class Init {
       in_group = pid >= 0;
     }
     if (pid < 0) pid = CloneProcess(0, SIGCHLD, nullptr, -1);
-    if (pid < 0) FailStart(StartStep::kFork, errno);  // with us die those that were started
+    if (pid < 0)
+      FailStart(StartStep::kFork, errno);  // the processes started so far end with this one
     if (pid == 0) RunProgram(plan_, number, report[1], {self, in_group});
     programs_[number] = pid;
     ++running_;
-    ::setpgid(pid, pid);  // as the program does itself: whoever comes first
+    ::setpgid(pid, pid);  // the program does the same; the order does not matter
   }
 
-  // Lets go of everything that belongs to others: their pipes must end when the program ends.
+  // Closes all inherited descriptors: others' pipes must end when the program ends.
   void Tidy(int report) {
     sigset_t watched;
     ::sigemptyset(&watched);
-    // All are blocked since the clone, so that a signal from outside stays pending for us to read.
+    // All signals are blocked since the clone, so signals from outside stay pending until read
+    // here.
     for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) ::sigaddset(&watched, signal);
     const int signals = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     const int from[3] = {plan_.control, signals, report};
@@ -350,7 +354,7 @@ class Init {
   void DrainSignals() {
     signalfd_siginfo info;
     while (::read(kSignals, &info, sizeof info) > 0) {
-      // The launcher signals over the control socket: this one is from outside.
+      // The launcher signals over the control socket, so this signal came from outside.
       if (info.ssi_signo != SIGCHLD) told_outside_ = true;
     }
   }
@@ -359,8 +363,8 @@ class Init {
     InitMessage message;
     const ssize_t size = ::recv(kControl, &message, sizeof message, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (size != static_cast<ssize_t>(sizeof message)) {  // the launcher is dead
-      // Of a PID namespace the kernel ends all the rest, but does not remove their memory.
+    if (size != static_cast<ssize_t>(sizeof message)) {  // the launcher has ended
+      // In a PID namespace the kernel kills the rest but does not remove their shared memory.
       if (plan_.new_pids && !plan_.removes_shared_memory) ::_exit(1);
       EndRest();
       if (plan_.removes_shared_memory) RemoveSharedMemory();
@@ -373,7 +377,7 @@ class Init {
     }
   }
 
-  // False once we have no children at all.
+  // False if there is no child at all.
   bool Reap() {
     for (;;) {
       int status = 0;
@@ -387,7 +391,7 @@ class Init {
     }
   }
 
-  // Of several the first that fails decides, and the others are asked to end.
+  // The first process that fails decides the result, and the others get SIGTERM.
   void Ended(size_t number, int status) {
     programs_[number] = -1;
     --running_;
@@ -407,7 +411,7 @@ class Init {
     }
   }
 
-  // Kills and reaps until nobody is left, or our patience is at its end.
+  // Kills and reaps until no process is left or kPatienceMs has passed.
   void EndRest() {
     const int64_t deadline = NowMs() + kPatienceMs;
     while (Reap() && NowMs() < deadline) {
@@ -416,7 +420,7 @@ class Init {
       } else {
         KillChildren();
       }
-      constexpr int kStepMs = 5;  // orphans come to us without a signal
+      constexpr int kStepMs = 5;  // adopted orphans cause no signal
       pollfd waiting{kSignals, POLLIN, 0};
       ::poll(&waiting, 1, plan_.new_pids ? static_cast<int>(kPatienceMs) : kStepMs);
       DrainSignals();
@@ -430,7 +434,7 @@ class Init {
     ::getrusage(RUSAGE_CHILDREN, &usage);
     InitMessage message;
     message.kind = InitMessage::kEnded;
-    // Killed before its end: by order.
+    // Killed by the launcher's order before its end.
     message.a = decided_ && (failed_ || running_ == 0) ? status_ : SIGKILL;
     message.b = process_;
     DrainSignals();
@@ -446,8 +450,8 @@ class Init {
   int control_ = -1;
   pid_t programs_[kMostProcesses]{};  // -1: ended
   size_t running_ = 0;
-  bool decided_ = false;  // by status_, of process_
-  bool failed_ = false;   // and others have to end, by rest_until_
+  bool decided_ = false;  // the result is status_ of process_
+  bool failed_ = false;   // others must end before rest_until_
   int64_t rest_until_ = 0;
   int status_ = 0;
   int32_t process_ = 0;
@@ -476,7 +480,7 @@ pid_t CloneProcess(uint64_t flags, int exit_signal, int* pidfd, int group) {
     args.cgroup = static_cast<uint64_t>(group);
   }
   const long pid = ::syscall(SYS_clone3, &args, sizeof args);
-  // Container runtimes of some years ago hide clone3 so that they can see the flags.
+  // Older container runtimes block clone3 because they cannot filter its flags.
   if (pid >= 0 || errno != ENOSYS || group >= 0) return static_cast<pid_t>(pid);
   return static_cast<pid_t>(::syscall(SYS_clone, args.flags | args.exit_signal, 0, pidfd, 0, 0));
 }
@@ -487,11 +491,11 @@ StartStep EnterNamespaces(const InitPlan& plan) {
     if (!WriteText("/proc/self/uid_map", plan.uid_map)) return StartStep::kUserMap;
     if (!WriteText("/proc/self/gid_map", plan.gid_map)) return StartStep::kUserMap;
   }
-  // Slave: what is mounted outside later is seen inside, our own /proc stays inside.
+  // Slave propagation: later mounts outside appear inside; our /proc stays inside.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return StartStep::kMountProc;
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return StartStep::kMountProc;
-  // Without these two a program runs as well.
+  // A program also runs without these two.
   if (plan.shared_memory != nullptr)
     (void)::mount(plan.shared_memory, "/dev/shm", nullptr, MS_BIND, nullptr);
   if (plan.last_pid != nullptr) (void)WriteText("/proc/sys/kernel/ns_last_pid", plan.last_pid);

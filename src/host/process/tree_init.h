@@ -1,4 +1,4 @@
-// The inside of a process tree: the small process between a launcher and its task's program.
+// The init of a process tree: the small process between a launcher and its task's program.
 //
 // Runs in a child made by a bare clone of a program that may have many threads, so everything in
 // tree_init.cc keeps to async-signal-safe calls: no allocation, no locks, no C++ library. Used by
@@ -12,7 +12,7 @@
 
 namespace shoal::host {
 
-// Where a start failed, for the sentence that the launcher makes of it.
+// The step at which a start failed, for the launcher's message.
 enum class StartStep : int32_t {
   kNone,
   kUserMap,
@@ -24,7 +24,7 @@ enum class StartStep : int32_t {
   kExec,
 };
 
-// One packet on the control socket. Same binary on both sides, so the bytes are the struct's.
+// One packet on the control socket. Both sides run the same binary, so the struct is sent as it is.
 struct InitMessage {
   enum Kind : int32_t {
     // from the tree
@@ -34,22 +34,23 @@ struct InitMessage {
     kEnded,  // a = wait status, b = of which process, cpu_us and max_rss_kib of the whole tree
     // to init
     kSignal,  // a = signal for the process group of each program
-    kKill,    // end it all
+    kKill,    // kill the whole tree
   };
   int32_t kind = 0;
   int32_t a = 0;
   int32_t b = 0;
-  int32_t c = 0;  // of kEnded: not 0 if the tree was told to end by others than the launcher
+  int32_t c = 0;  // of kEnded: not 0 if a signal to end came from outside the launcher
   int64_t cpu_us = 0;
   int64_t max_rss_kib = 0;
 };
 
+// Descriptor `fd` becomes number `as` in the program.
 struct PlannedFd {
   int fd;
   int as;
 };
 
-// What is different in one of the tree's processes.
+// The settings of one process of the tree.
 struct PlannedProcess {
   char* const* envp;
   const PlannedFd* fds;  // 0, 1, 2 and what else is inherited
@@ -57,10 +58,10 @@ struct PlannedProcess {
 
 inline constexpr size_t kMostProcesses = 1024;
 
-// All that init needs, prepared before the clone. Nothing is owned.
+// Input of init, prepared before the clone. Owns nothing.
 struct InitPlan {
-  int control = -1;               // our end of the control socket
-  bool new_pids = false;          // we are the first process of a PID namespace
+  int control = -1;               // init's end of the control socket
+  bool new_pids = false;          // init is the first process of a PID namespace
   const char* uid_map = nullptr;  // not null: in a new user namespace
   const char* gid_map = nullptr;
   // Of new namespaces, where the machine allows them; null: as it is.
@@ -85,18 +86,17 @@ struct InitPlan {
 
 inline constexpr int kHighestInheritedFd = 255;
 
-// The life of init. Called in the child; never returns.
+// Runs init. Called in the child; never returns.
 [[noreturn]] void RunInit(const InitPlan& plan);
 
 // clone3 without a stack of its own, like fork. 0 in the child, -1 and errno on failure. `pidfd`
-// may be null, `group` -1. `exit_signal` 0: nobody but who knows the pid can wait for it.
+// may be null, `group` -1. `exit_signal` 0: only waitpid with this pid and __WALL can reap it.
 pid_t CloneProcess(uint64_t flags, int exit_signal, int* pidfd, int group);
 
 // Flags of CloneProcess for the namespaces of a tree.
 uint64_t NamespaceFlags(bool new_pids, bool new_user);
 
-// Gives the first process of new namespaces its identity and its own /proc. Returns the step that
-// failed, with errno.
+// Sets up the user mapping and /proc of new namespaces. Returns the step that failed, with errno.
 StartStep EnterNamespaces(const InitPlan& plan);
 
 }  // namespace shoal::host

@@ -9,8 +9,8 @@ namespace {
 
 using job::Node;
 
-constexpr size_t kMostMissing = 2;  // letters of a misspelt name
-constexpr int kMostUnknown = 100;   // fields of one section that are told of
+constexpr size_t kMostMissing = 2;  // edit distance of a likely misspelling
+constexpr int kMostUnknown = 100;   // unknown fields of one mapping that are reported
 
 std::string List(const std::vector<std::string>& words) {
   std::string text;
@@ -18,7 +18,7 @@ std::string List(const std::vector<std::string>& words) {
   return text;
 }
 
-// A whole number as YAML and JSON write it; 2.0 too, as some writers of JSON do.
+// A whole number in YAML or JSON, including 2.0, which some JSON writers produce.
 std::optional<int64_t> WholeNumber(const std::string& text) {
   if (const auto integer = job::ParseInteger(text)) return integer;
   const auto number = job::ParseNumber(text);
@@ -32,8 +32,8 @@ std::string Bounds(int64_t least, int64_t most) {
   return "from " + std::to_string(least) + " to " + std::to_string(most);
 }
 
-// A flag that says what holds without it says nothing: false, or true where the table's example is
-// false.
+// A value equal to the default needs no report: null, an empty list or mapping, and a flag with the
+// default value (false, or true where the table's example is false).
 bool SaysNothing(const ForeignField& field, const Node& value) {
   if (value.kind == Node::Kind::kNull) return true;
   if (value.kind != Node::Kind::kScalar) return value.items.empty();
@@ -41,21 +41,6 @@ bool SaysNothing(const ForeignField& field, const Node& value) {
 }
 
 }  // namespace
-
-void Diagnostics::AddError(const job::SourceLocation& place, const std::string& field,
-                           const std::string& sentence) {
-  errors_->Add(place, field, sentence);
-}
-
-void Diagnostics::AddLoss(const job::SourceLocation& place, const std::string& field,
-                          const std::string& sentence, const std::string& at) {
-  losses_.push_back({place, field, sentence, at, false, ""});
-}
-
-void Diagnostics::AddMinorLoss(const job::SourceLocation& place, const std::string& field,
-                               const std::string& sentence, const std::string& at) {
-  losses_.push_back({place, field, sentence, at, true, ""});
-}
 
 const Node* FieldReader::ReadNode(const std::string& name) {
   asked_.insert(name);
@@ -211,7 +196,7 @@ void FieldReader::ReportUnsupported(const std::string& name, const Node& value,
   AddLoss(name, got + " said " + std::string(meant) + "; not kept: " + std::string(instead), minor);
 }
 
-// A field of the table, read or not.
+// Reports a field of the table according to its support and whether it was read.
 void FieldReader::ReportField(const ForeignField& field, const Node& value) {
   if (SaysNothing(field, value)) return;
   const std::string name(field.name);
@@ -242,8 +227,8 @@ void FieldReader::ReportUnknown(size_t index, std::span<const ForeignField> fiel
   std::vector<std::string> names(asked_.begin(), asked_.end());
   for (const ForeignField& field : fields) names.emplace_back(field.name);
   for (const UnsupportedField& field : older) names.emplace_back(field.name);
-  // A new field of a later version often begins as an older one does; a misspelt one has its
-  // length.
+  // The lengths are compared because a new field of a later version often has an older field's name
+  // as its prefix, while a misspelling has about the same length.
   const std::string nearest = job::Nearest(name, names);
   const size_t longer = std::max(nearest.size(), name.size());
   if (!nearest.empty() && longer - std::min(nearest.size(), name.size()) <= kMostMissing) {

@@ -26,7 +26,7 @@ constexpr std::string_view kTables[] = {
 #include "import/fields/slurm.tsv"
 };
 
-// The part before `separator`, which is taken off with it; all of it if there is none.
+// Removes and returns the part of `text` before `separator`, or all of it if there is none.
 std::string_view Cut(std::string_view* text, std::string_view separator) {
   const size_t at = text->find(separator);
   const std::string_view part = text->substr(0, at);

@@ -1,8 +1,9 @@
-// What becomes of every field of a foreign description: the tables in fields/, which
-// tools/foreign_fields makes of published definitions. They say which fields there are, and what is
-// told of those that a job file has not; foreign_fields_test.cc imports each of them and compares.
+// The tables of all fields of the foreign schemas and how each is supported. The files in fields/
+// are generated from published schemas by tools/foreign_fields; support and sentences are written
+// by hand.
 //
-// FieldReader::Rest reads with it; docs/import.md is made of the same tables.
+// FieldReader::ReportUnread reads them, docs/import.md is generated from them, and
+// foreign_fields_test.cc imports every field and compares the result with its row.
 #pragma once
 
 #include <span>
@@ -10,13 +11,14 @@
 
 namespace shoal::importer {
 
+// How the import treats a field.
 enum class FieldSupport : uint8_t {
-  kHonoured,   // the job differs by it
-  kWarned,     // a comment names it, and `shoal run` says it
+  kHonoured,   // it changes the job
+  kWarned,     // not kept; a comment in the job file and a line of `shoal run` name it
   kNoted,      // a comment names it
-  kRefused,    // an error names it
-  kNested,     // its own fields say
-  kInherited,  // what becomes of the field that holds it
+  kRefused,    // an error
+  kNested,     // a mapping: each of its fields has a row
+  kInherited,  // as the field that contains it
 };
 
 struct ForeignField {
@@ -26,14 +28,15 @@ struct ForeignField {
   std::string_view example;     // a value that the test gives it; empty: any of the type
   bool required = false;
   FieldSupport verdict = FieldSupport::kInherited;
-  std::string_view engine;        // honoured by this one only; empty: by all
-  bool warned_elsewhere = true;   // with other engines it is told, else mentioned
-  bool importer_reports = false;  // by its importer's own words, else by the sentence
+  std::string_view engine;        // the only engine that honours it; empty: all
+  bool warned_elsewhere = true;   // with other engines: kWarned, else kNoted
+  bool importer_reports = false;  // the importer has a message of its own for it
   std::string_view
       sentence;  // of kWarned and kNoted: MEANT; INSTEAD (struct UnsupportedField, section.h)
 };
 
-// In the table's order; empty if there is no such definition. O(1) after the first call.
+// The fields of a definition in the table's order; empty if there is none. Parses the tables on the
+// first call, then O(1). Thread-safe.
 std::span<const ForeignField> FindFields(std::string_view definition);
 
 }  // namespace shoal::importer

@@ -1,10 +1,10 @@
-// The job under construction: names that job files take, what is decided, presets.
+#include "import/conversion/job_builder.h"
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
 
-#include "import/conversion/importer.h"
-#include "import/kubernetes/pod_settings.h"
+#include "import/conversion/common_settings.h"
 #include "job/file/fields.h"
 #include "job/spec/framework.h"
 
@@ -22,8 +22,8 @@ void AddPort(const job::Port& port, job::Role* role) {
   if (role->ports.size() < kMaxPorts) role->ports.push_back(port);
 }
 
-// 126 and 127 are what shells and launchers say of a program that cannot be started or does not
-// exist: no restart mends it, whatever the foreign policy says of failures.
+// Exit codes 126 and 127 mean that a program cannot be started or does not exist. A restart does
+// not help, whatever the foreign restart policy says.
 void EndWithoutProgram(job::Role* role) {
   constexpr size_t kMostRules = 64;
   if (role->restart.when != job::RestartWhen::kAlways || role->on_exit.size() >= kMostRules) return;
@@ -114,6 +114,12 @@ job::Role* JobBuilder::AddRole(const std::string& name, const job::SourceLocatio
   return &draft_.job.roles.back();
 }
 
+int JobBuilder::TotalReplicas() const {
+  int sum = 0;
+  for (const job::Role& role : draft_.job.roles) sum += role.replicas;
+  return sum;
+}
+
 void JobBuilder::SetName(const std::string& name) {
   std::string good;
   for (const char c : name.substr(0, 63)) {
@@ -187,7 +193,7 @@ void JobBuilder::SetWorkDir(const job::Role& role, const std::string& dir, Field
 void JobBuilder::SetCommonWorkDir() {
   if (work_dirs_.empty()) return;
   const std::string& first = work_dirs_.begin()->second.dir;
-  // A role without a command starts no program of the image's.
+  // Only roles without a command run an entry point.
   const bool same = std::ranges::all_of(draft_.job.roles, [&](const job::Role& role) {
     const auto found = work_dirs_.find(role.name);
     return role.command.empty() || (found != work_dirs_.end() && found->second.dir == first);
@@ -223,7 +229,7 @@ void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std
   }
 }
 
-// The image of the job is not the one whose entry point such a role started.
+// True if the job's image is not the one whose entry point the role needs.
 void JobBuilder::FindRolesWithoutCommand() {
   for (auto& [role, loss] : entry_points_) {
     const auto own = images_.find(role);
@@ -259,13 +265,13 @@ job::Job JobBuilder::Build() {
             "; not kept: Shoal sets such variables from the tasks' real addresses",
         "roles." + role + ".env");
   }
-  // The framework's own ports come first, those of the file behind them.
+  // The framework's own ports come first, then those of the file.
   std::vector<std::vector<job::Port>> further;
   for (job::Role& role : job.roles) further.push_back(std::exchange(role.ports, {}));
   for (job::Role& role : job.roles) EndWithoutProgram(&role);
   job::ApplyDefaults(&draft_);
   for (size_t i = 0; i < further.size(); ++i) {
-    // ApplyDefaults may have added roles, before or behind these.
+    // Compare by name: ApplyDefaults may have added roles before or after these.
     job::Role* role = FindRole(names[i]);
     for (const job::Port& port : further[i]) AddPort(port, role);
   }

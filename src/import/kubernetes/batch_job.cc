@@ -1,11 +1,12 @@
-// A plain Job of Kubernetes (batch/v1), or its CronJob, indexed or not: one role, whose tasks are
-// its completions.
+// Kubernetes batch/v1 Job and CronJob, indexed or not: one role, whose tasks are the Job's
+// completions.
 #include "import/kubernetes/batch_job.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/cron_job.h"
 #include "import/kubernetes/pod_template.h"
 #include "job/text/units.h"
@@ -16,17 +17,16 @@ namespace {
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
 constexpr int kBackoffLimit = 6;
 constexpr int kMostCodes = 255;
 constexpr size_t kMostRules = 64;
 constexpr std::chrono::seconds kBackoff{10};
 constexpr std::chrono::seconds kLongestBackoff{360};
 
-// Of one spec.
-class SpecReader {
+// Reads one JobSpec into one role.
+class JobSpecReader {
  public:
-  SpecReader(std::string role, const PodOptions& options, JobBuilder* builder)
+  JobSpecReader(std::string role, const PodOptions& options, JobBuilder* builder)
       : name_(std::move(role)), options_(options), builder_(builder) {}
 
   bool Run(FieldReader* spec) {
@@ -44,6 +44,7 @@ class SpecReader {
   job::Role* role() const { return builder_->FindRole(name_); }
   std::string At(const char* field) const { return "roles." + name_ + field; }
 
+  // The role from the pod template.
   void ReadTask(FieldReader* spec) {
     job::Role* task = builder_->AddRole(name_, spec->place(), spec->path());
     name_ = task->name;
@@ -81,7 +82,7 @@ class SpecReader {
           "not kept: it succeeds when all tasks have");
     } else if (parallelism == 0) {
       spec->AddLoss("parallelism",
-                    "0 held the job back; not kept: it starts when the queue lets it");
+                    "0 suspends the job; not kept: it starts when the queue admits it");
     }
   }
 
@@ -94,7 +95,8 @@ class SpecReader {
     const auto each = spec->ReadInteger("backoffLimitPerIndex", 0, INT32_MAX);
     job::Restart& restart = role()->restart;
     restart.when = RestartWhen::kAlways;
-    restart.limit = static_cast<int>(std::min<int64_t>(each.value_or(kForEver), kForEver));
+    restart.limit =
+        static_cast<int>(std::min<int64_t>(each.value_or(kUnlimitedRestarts), kUnlimitedRestarts));
     restart.backoff = kBackoff;
     restart.backoff_max = kLongestBackoff;
     builder_->SetScope(role(), job::RestartScope::kTask);
@@ -115,6 +117,7 @@ class SpecReader {
                       "would mislead it");
   }
 
+  // podFailurePolicy: rules by exit code become `on_exit` rules.
   void ReadFailures(FieldReader* policy) {
     policy->set_at(At(".on_exit"));
     for (FieldReader& rule : policy->ReadObjects("rules")) {
@@ -136,6 +139,7 @@ class SpecReader {
     policy->ReportUnread("PodFailurePolicy");
   }
 
+  // Adds `on_exit` rules for the listed codes, or, for operator NotIn, for all others.
   void AddRules(FieldReader* codes, bool fails) {
     std::set<int> values;
     for (const std::string& text : codes->ReadTexts("values")) {
@@ -193,7 +197,8 @@ class SpecReader {
   std::string name_;
   const PodOptions& options_;
   JobBuilder* const builder_;
-  bool in_place_ = false;  // the pod stayed, with its volumes, when its program failed
+  bool in_place_ =
+      false;  // restartPolicy OnFailure: the pod and its volumes outlive a failure of the program
 };
 
 void ReadDocument(const job::Node& node, JobBuilder* builder) {
@@ -231,7 +236,7 @@ class BatchJob final : public Importer {
 
 bool ReadJobSpec(FieldReader* spec, const std::string& role, const PodOptions& options,
                  JobBuilder* builder) {
-  return SpecReader(role, options, builder).Run(spec);
+  return JobSpecReader(role, options, builder).Run(spec);
 }
 
 const Importer& BatchJobImporter() {

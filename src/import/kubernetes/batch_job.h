@@ -1,4 +1,4 @@
-// The spec of a Job of Kubernetes, which JobSets have too.
+// Imports a Kubernetes batch/v1 JobSpec, which JobSets contain too.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace shoal::importer {
 
-// A JobSpec as a role of that name, with the job's limits, `on_exit` and success by it. False after
-// an error.
+// Adds a role with that name from a JobSpec and sets the job's limits, exit-code rules and success
+// rule. False after an error.
 bool ReadJobSpec(FieldReader* spec, const std::string& role, const PodOptions& options,
                  JobBuilder* builder);
 

@@ -1,5 +1,5 @@
-// JobSet (jobset.x-k8s.io): Jobs of Kubernetes that start, restart and succeed together; each is a
-// role.
+// JobSet (jobset.x-k8s.io): Kubernetes Jobs that start, restart and succeed together. Each
+// replicated job becomes a role.
 #include "import/kubernetes/job_set.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/batch_job.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"
@@ -21,13 +22,14 @@ using job::RestartScope;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
 constexpr const char* kIndex = "JOB_COMPLETION_INDEX";
 constexpr const char* kOwnIndex = "{{shoal.index}}";
 
-class Reader {
+// Imports one JobSetSpec: each replicated job becomes a role; dependencies, restarts and success
+// rules apply to the whole set.
+class JobSetReader {
  public:
-  Reader(const JobSetOptions& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
+  JobSetReader(const JobSetOptions& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
 
   bool Run(FieldReader* spec) {
     if (auto failure = spec->ReadObject("failurePolicy")) ReadFailure(&*failure);
@@ -51,12 +53,12 @@ class Reader {
       network->ReportUnread("JobSetSpecNetwork");
     }
     spec->ReportUnread("JobSetSpec");
-    KeepHosts(spec);
+    ReplaceHosts(spec);
     return true;
   }
 
  private:
-  // A replicated job: what it is called there, its role, and what it waits for.
+  // A replicated job: its name in the file, its role, and the jobs that it depends on.
   struct Replicated {
     std::string name;
     std::string role;
@@ -67,7 +69,8 @@ class Reader {
 
   void ReadFailure(FieldReader* policy) {
     policy->set_at("limits");
-    max_restarts_ = static_cast<int>(policy->ReadInteger("maxRestarts", 0, kForEver).value_or(0));
+    max_restarts_ =
+        static_cast<int>(policy->ReadInteger("maxRestarts", 0, kUnlimitedRestarts).value_or(0));
     policy->ReportUnread("JobSetSpecFailurePolicy");
   }
 
@@ -99,7 +102,7 @@ class Reader {
       metadata->ReportUnread("PodTemplateMeta");
     }
     replicated.role = role.name;
-    replicated.backoff = limits.restarts.value_or(kForEver);
+    replicated.backoff = limits.restarts.value_or(kUnlimitedRestarts);
     if (indexed) SetIndex(static_cast<int>(replicas), &role);
     if (replicas * role.replicas > job::kMaxTasks) {
       return one->AddError("replicas", "got more than 100,000 tasks, expected fewer");
@@ -112,7 +115,7 @@ class Reader {
     roles_.push_back(std::move(replicated));
   }
 
-  // `others`: of the Jobs before, 0 for none.
+  // `others`: the deadline of the preceding Jobs; 0: none.
   void ShareDeadline(std::chrono::milliseconds others, FieldReader* spec) {
     auto& deadline = builder_->job()->limits.deadline;
     if (deadline.count() > 0) {
@@ -126,7 +129,7 @@ class Reader {
     if (others.count() > 0 && shorter) deadline = others;
   }
 
-  // Of what a Job says for itself, and the set decides.
+  // Reports fields of a Job that the set overrides.
   static void ReportOwnPolicies(FieldReader* spec, int backoff) {
     if (spec->HasField("ttlSecondsAfterFinished")) {
       spec->AddLoss("ttlSecondsAfterFinished",
@@ -144,14 +147,14 @@ class Reader {
     }
   }
 
-  // Each of several Jobs counts its pods from 0.
+  // Each of several Jobs numbers its pods from 0.
   void SetIndex(int jobs, job::Role* role) {
     if (jobs <= 1) {
       role->env.try_emplace(kIndex, kOwnIndex);
       return;
     }
     role->env[kIndex] = kOwnIndex;
-    // Of these and of variables that came from the pod's annotation.
+    // Covers these variables and those set from the pod's annotation.
     std::string statement;
     for (auto it = role->env.begin(); it != role->env.end();) {
       const bool index = it->second == kOwnIndex;
@@ -178,7 +181,7 @@ class Reader {
     return found == roles_.end() ? nullptr : &*found;
   }
 
-  // A Job that has failed fails the set, or starts all of it again.
+  // A failed Job fails the set or restarts all of it.
   void SetRestarts(FieldReader* spec) {
     int64_t sum = max_restarts_;
     for (const Replicated& one : roles_) {
@@ -253,19 +256,19 @@ class Reader {
     builder_->SetSuccess(rule, deciding);
   }
 
-  // Pods are called SET-JOB-INDEX-POD.SUBDOMAIN there, which commands and variables name.
-  void KeepHosts(FieldReader* spec) {
+  // Pods have the host name SET-JOB-INDEX-POD.SUBDOMAIN, which commands and variables contain.
+  void ReplaceHosts(FieldReader* spec) {
     for (job::Role& role : builder_->job()->roles) {
       spec->set_at("roles." + role.name);
       for (const Replicated& one : roles_) {
-        for (auto& [name, value] : role.env) KeepHost(one, name, &value, &role, spec);
+        for (auto& [name, value] : role.env) ReplaceHost(one, name, &value, &role, spec);
         ReportHosts(one, role, spec);
       }
     }
   }
 
-  // The host of the first pod of `one` in the text, as (place, length); (npos, 0) if it is not
-  // there.
+  // Finds the host of the first pod of `one` in the text: (position, length); (npos, 0) if it is
+  // absent.
   std::pair<size_t, size_t> FindHost(const Replicated& one, const std::string& text) const {
     const std::string host = builder_->job()->name + "-" + one.name + "-0-0";
     const auto part = [&](size_t i) {
@@ -287,10 +290,10 @@ class Reader {
     return {text.npos, 0};
   }
 
-  // A variable with that host gets the task's own, where the role has one task or the host ends
-  // what a shell can cut at a comma.
-  void KeepHost(const Replicated& one, const std::string& name, std::string* value, job::Role* role,
-                FieldReader* spec) {
+  // Replaces that host in a variable by the task's address. Works if the role has one task, or if a
+  // shell can cut the list of addresses at a comma behind the host.
+  void ReplaceHost(const Replicated& one, const std::string& name, std::string* value,
+                   job::Role* role, FieldReader* spec) {
     const auto [at, length] = FindHost(one, *value);
     if (at == value->npos) return;
     const std::string host = value->substr(at, length);
@@ -332,7 +335,7 @@ class Reader {
   const JobSetOptions& ask_;
   JobBuilder* const builder_;
   std::vector<Replicated> roles_;
-  std::string subdomain_;  // of the pods' hosts
+  std::string subdomain_;  // of the pods' host names
   int max_restarts_ = 0;
 };
 
@@ -359,7 +362,7 @@ class JobSet final : public Importer {
 }  // namespace
 
 bool ReadJobSetSpec(FieldReader* spec, const JobSetOptions& ask, JobBuilder* builder) {
-  return Reader(ask, builder).Run(spec);
+  return JobSetReader(ask, builder).Run(spec);
 }
 
 const Importer& JobSetImporter() {

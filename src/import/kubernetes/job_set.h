@@ -1,4 +1,4 @@
-// The spec of a JobSet, which the TrainJobs of Kubeflow have too.
+// Imports a JobSetSpec, which Kubeflow's TrainJobs use too.
 #pragma once
 
 #include <map>
@@ -8,17 +8,17 @@
 
 namespace shoal::importer {
 
-// What is known beforehand of a replicated job.
+// Options for one replicated job.
 struct ReplicatedJobOptions {
-  std::string role;  // whose name it has as a role; empty: its own
+  std::string role;  // the role's name; empty: that of the replicated job
   PodOptions pod;
 };
 
 struct JobSetOptions {
-  std::map<std::string, ReplicatedJobOptions> jobs;  // by the names of replicated jobs
+  std::map<std::string, ReplicatedJobOptions> jobs;  // by name of the replicated job
 };
 
-// A JobSetSpec as the roles of the job. False after an error.
+// Adds the roles of a JobSetSpec to the job. False after an error.
 bool ReadJobSetSpec(FieldReader* spec, const JobSetOptions& ask, JobBuilder* builder);
 
 }  // namespace shoal::importer

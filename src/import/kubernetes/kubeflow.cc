@@ -1,8 +1,9 @@
-// TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob of Kubeflow: v1 and the betas
-// before it, which had the fields of runPolicy one level higher.
+// Kubeflow's TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob: v1 and the earlier
+// alpha and beta versions, whose run-policy fields are one level higher.
 #include <algorithm>
 #include <cctype>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/mpi_job.h"
 #include "import/kubernetes/pod_template.h"
 #include "import/kubernetes/torch_launcher.h"
@@ -15,17 +16,17 @@ using job::Framework;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
-constexpr int kJobBackoff = 6;  // a batch/v1 Job's backoffLimit, where it is not said
+constexpr int kJobBackoff = 6;  // default backoffLimit of a batch/v1 Job
 
+// What the kinds differ in.
 struct Kind {
   std::string_view name;
   std::string_view specs;  // the field with the roles
   Framework framework;
-  std::string_view container;      // whose name marks the program's container
-  std::string_view port;           // the framework's own port in it
-  std::string_view restart;        // when restartPolicy is not said
-  std::vector<std::string> roles;  // in the order in which ranks are counted
+  std::string_view container;      // name of the program's container
+  std::string_view port;           // name of the framework's port in it
+  std::string_view restart;        // default restartPolicy
+  std::vector<std::string> roles;  // in rank order
 };
 
 const std::vector<Kind>& Kinds() {
@@ -45,7 +46,7 @@ const std::vector<Kind>& Kinds() {
        "OnFailure",
        {"Master", "Worker"}},
       {"MPIJob", "mpiReplicaSpecs", Framework::kMpi, "mpi", "", "Never", {"Launcher", "Worker"}},
-      // Its programs read MASTER_ADDR, RANK and WORLD_SIZE, as PyTorch's do, and start their
+      // XGBoostJob programs read MASTER_ADDR, RANK and WORLD_SIZE like PyTorch's, and start their
       // tracker themselves.
       {"XGBoostJob",
        "xgbReplicaSpecs",
@@ -73,7 +74,7 @@ const std::vector<Kind>& Kinds() {
   return kinds;
 }
 
-// Of the alphas and betas.
+// Kinds of the alpha and beta versions.
 constexpr UnsupportedField kReplica[] = {
     {"autoScale", "how replicas scale", "they stay as they are"},
     {"tfPort", "the port of the programs", "Shoal leases a free one", true},
@@ -84,10 +85,11 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// One import of one document.
-class Reader {
+// Imports one document. Run reads the fields in order and then resolves what depends on several of
+// them (Finish).
+class KubeflowReader {
  public:
-  Reader(const Kind& kind, const job::Node& document, JobBuilder* builder)
+  KubeflowReader(const Kind& kind, const job::Node& document, JobBuilder* builder)
       : kind_(kind), builder_(builder), document_(document, "", "", builder->diagnostics()) {}
 
   void Run() {
@@ -112,24 +114,28 @@ class Reader {
   }
 
  private:
+  // Limits of the whole job. `inlined`: the old position of its fields, in the spec itself.
   void ReadRunPolicy(FieldReader* policy, bool inlined);
+  // The gang-scheduling policy: the number of tasks that must be available.
   void ReadScheduling(FieldReader* scheduling);
+  // PyTorch's elastic policy: minimum and maximum of workers, restarts.
   void ReadElastic(FieldReader* spec);
   void ReadMpi(FieldReader* spec);
+  // The restart policy of a v2beta1 launcher.
   void SetLauncherRestart(job::Role* role);
   void ReadReplicas(FieldReader* spec);
-  void ReadOldReplicas(FieldReader* spec);
+  void ReadV1alpha1Replicas(FieldReader* spec);
   void ReadReplica(const std::string& type, const job::SourceLocation& place, FieldReader replica);
+  // Which roles decide the success of the job.
   void ReadSuccess(FieldReader* spec);
+  // Maps a replica's restartPolicy to the role's restart rule and exit-code rules.
   void SetRestart(const std::string& policy, job::Role* role, FieldReader* from);
-  void FinishBoost();
-  void ReportClean();
+  // Variables of LightGBM workers.
+  void FinishXgboost();
+  // Reports roles that cleanPodPolicy lets run on after the end of the job, and a policy without
+  // effect.
+  void ReportCleanPolicy();
   void Finish();
-  int Replicas() const {
-    int sum = 0;
-    for (const job::Role& role : builder_->job()->roles) sum += role.replicas;
-    return sum;
-  }
 
   const Kind& kind_;
   JobBuilder* const builder_;
@@ -150,10 +156,10 @@ class Reader {
   MpiJobOptions mpi_;
   bool launcher_is_job_ = false;  // of batch/v1, with its backoffLimit
   std::string main_container_;
-  int restarting_ = 0;  // tasks whose role may start them again
+  int restarting_ = 0;  // tasks whose role has restarts
 };
 
-void Reader::ReadRunPolicy(FieldReader* policy, bool inlined) {
+void KubeflowReader::ReadRunPolicy(FieldReader* policy, bool inlined) {
   if (policy->HasField("cleanPodPolicy")) {
     clean_ = policy->ReadChoice("cleanPodPolicy", {"All", "Running", "None"}).value_or("None");
     clean_place_ = policy->PlaceOf("cleanPodPolicy");
@@ -170,16 +176,15 @@ void Reader::ReadRunPolicy(FieldReader* policy, bool inlined) {
   }
   if (auto scheduling = policy->ReadObject("schedulingPolicy")) ReadScheduling(&*scheduling);
   if (policy->ReadFlag("suspend").value_or(false)) {
-    policy->AddLoss(
-        "suspend",
-        "'true' held the job back until somebody resumes it; not kept: it starts when the "
-        "queue lets it; run it when it shall start");
+    policy->AddLoss("suspend",
+                    "'true' suspended the job; not kept: it starts when the "
+                    "queue admits it; run it when it is to start");
   }
   ReadTtl(policy, builder_);
   if (!inlined) policy->ReportUnread("RunPolicy");
 }
 
-void Reader::ReadScheduling(FieldReader* scheduling) {
+void KubeflowReader::ReadScheduling(FieldReader* scheduling) {
   if (const auto queue = scheduling->ReadText("queue")) builder_->job()->queue = *queue;
   if (const auto seconds = scheduling->ReadInteger("scheduleTimeoutSeconds", 1, 31'536'000)) {
     builder_->job()->limits.gather = std::chrono::seconds(*seconds);
@@ -192,8 +197,8 @@ void Reader::ReadScheduling(FieldReader* scheduling) {
   scheduling->ReportUnread("SchedulingPolicy");
 }
 
-void Reader::ReadElastic(FieldReader* spec) {
-  // Workers come, go and fail without ending the job.
+void KubeflowReader::ReadElastic(FieldReader* spec) {
+  // An elastic job survives the loss of workers.
   dynamic_ = spec->ReadFlag("enableDynamicWorker").value_or(false);
   auto elastic = spec->ReadObject("elasticPolicy");
   if (!elastic) return;
@@ -203,7 +208,8 @@ void Reader::ReadElastic(FieldReader* spec) {
         static_cast<int>(elastic->ReadInteger("minReplicas", 0, job::kMaxReplicas).value_or(0));
   }
   if (elastic->HasField("maxRestarts")) {
-    max_restarts_ = static_cast<int>(elastic->ReadInteger("maxRestarts", 0, kForEver).value_or(0));
+    max_restarts_ =
+        static_cast<int>(elastic->ReadInteger("maxRestarts", 0, kUnlimitedRestarts).value_or(0));
   }
   if (const auto most = elastic->ReadInteger("maxReplicas", 1, job::kMaxReplicas)) {
     max_workers_ = static_cast<int>(*most);
@@ -214,16 +220,16 @@ void Reader::ReadElastic(FieldReader* spec) {
   elastic->ReportUnread(paddle ? "PaddleElasticPolicy" : "ElasticPolicy");
 }
 
-void Reader::ReadMpi(FieldReader* spec) {
+void KubeflowReader::ReadMpi(FieldReader* spec) {
   mpi_.slots = static_cast<int>(spec->ReadInteger("slotsPerWorker", 1, 1024).value_or(1));
   mpi_.launcher_works = spec->ReadFlag("runLauncherAsWorker").value_or(false);
   main_container_ = spec->ReadText("mainContainer").value_or("");
 }
 
-void Reader::ReadReplicas(FieldReader* spec) {
+void KubeflowReader::ReadReplicas(FieldReader* spec) {
   auto replicas = spec->ReadObject(std::string(kind_.specs));
   if (!replicas) {
-    if (spec->HasField("replicaSpecs")) return ReadOldReplicas(spec);
+    if (spec->HasField("replicaSpecs")) return ReadV1alpha1Replicas(spec);
     return spec->AddError("", "got no " + std::string(kind_.specs) +
                                   ", expected it with the roles of a " + std::string(kind_.name));
   }
@@ -256,8 +262,8 @@ void Reader::ReadReplicas(FieldReader* spec) {
   }
 }
 
-// v1alpha1: a list, each with its tfReplicaType.
-void Reader::ReadOldReplicas(FieldReader* spec) {
+// v1alpha1 has a list of replicas, each with its tfReplicaType.
+void KubeflowReader::ReadV1alpha1Replicas(FieldReader* spec) {
   for (FieldReader& replica : spec->ReadObjects("replicaSpecs")) {
     const std::string said = replica.ReadText("tfReplicaType").value_or("MASTER");
     const auto type = std::find_if(kind_.roles.begin(), kind_.roles.end(),
@@ -273,8 +279,8 @@ void Reader::ReadOldReplicas(FieldReader* spec) {
   }
 }
 
-void Reader::ReadReplica(const std::string& type, const job::SourceLocation& place,
-                         FieldReader replica) {
+void KubeflowReader::ReadReplica(const std::string& type, const job::SourceLocation& place,
+                                 FieldReader replica) {
   job::Role* role = builder_->AddRole(Lower(type), place, replica.path());
   role->replicas =
       static_cast<int>(replica.ReadInteger("replicas", 0, job::kMaxReplicas).value_or(1));
@@ -288,7 +294,7 @@ void Reader::ReadReplica(const std::string& type, const job::SourceLocation& pla
     PodOptions options{{std::string(kind_.container)}, std::string(kind_.port), !waits};
     if (!main_container_.empty()) options.containers = {main_container_};
     const PodSummary pod = ReadPod(&*pod_template, options, role, builder_);
-    // The replica's own policy replaces the pod's.
+    // The replica's restart policy replaces the pod's.
     const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
     SetRestart(either.empty() ? std::string(kind_.restart) : either, role, &replica);
     if (launcher_is_job_ && type == "Launcher") SetLauncherRestart(role);
@@ -297,14 +303,14 @@ void Reader::ReadReplica(const std::string& type, const job::SourceLocation& pla
   replica.ReportUnread("ReplicaSpec", kReplica);
 }
 
-void Reader::SetRestart(const std::string& policy, job::Role* role, FieldReader* from) {
+void KubeflowReader::SetRestart(const std::string& policy, job::Role* role, FieldReader* from) {
   job::Restart& restart = role->restart;
   if (policy == "Never") {
     restart.when = RestartWhen::kNever;
     return;
   }
   restart.when = policy == "ExitCode" ? RestartWhen::kTransient : RestartWhen::kAlways;
-  restart.limit = std::min(max_restarts_.value_or(kForEver), kForEver);
+  restart.limit = std::min(max_restarts_.value_or(kUnlimitedRestarts), kUnlimitedRestarts);
   restarting_ += role->replicas;
   from->set_at("roles." + role->name + ".restart");
   if (policy == "Always") {
@@ -322,15 +328,14 @@ void Reader::SetRestart(const std::string& policy, job::Role* role, FieldReader*
   }
 }
 
-// The launcher of v2beta1 is a Job of Kubernetes, which makes pods anew whatever their own policy
-// is.
-void Reader::SetLauncherRestart(job::Role* role) {
+// In v2beta1 the launcher is a Kubernetes Job, which recreates pods whatever their own policy.
+void KubeflowReader::SetLauncherRestart(job::Role* role) {
   if (role->restart.when == RestartWhen::kNever) restarting_ += role->replicas;
   role->restart.when = RestartWhen::kAlways;
-  role->restart.limit = std::min(backoff_limit_.value_or(kJobBackoff), kForEver);
+  role->restart.limit = std::min(backoff_limit_.value_or(kJobBackoff), kUnlimitedRestarts);
 }
 
-void Reader::ReadSuccess(FieldReader* spec) {
+void KubeflowReader::ReadSuccess(FieldReader* spec) {
   const auto policy = kind_.name == "TFJob"
                           ? spec->ReadChoice("successPolicy", {"Default", "AllWorkers"})
                           : std::nullopt;
@@ -346,26 +351,26 @@ void Reader::ReadSuccess(FieldReader* spec) {
     return builder_->SetSuccess(SuccessRule::kAll, {leader});
   }
   const job::Role* worker = builder_->FindRole("worker");
-  if (worker == nullptr || worker->replicas == 0) return;  // every task, by preset
+  if (worker == nullptr || worker->replicas == 0) return;  // the preset's rule: all tasks
   const bool first = kind_.name == "TFJob" && policy != "AllWorkers";
   builder_->SetSuccess(first ? SuccessRule::kFirst : SuccessRule::kAll, {"worker"});
 }
 
-void Reader::Finish() {
+void KubeflowReader::Finish() {
   job::Role* worker = builder_->FindRole("worker");
   if (dynamic_ && worker != nullptr && worker->replicas > 1) worker->min_replicas = 1;
   if (min_workers_ && worker != nullptr) worker->min_replicas = *min_workers_;
   if (max_workers_ && worker != nullptr && *max_workers_ > worker->replicas) {
     worker->max_replicas = *max_workers_;
   }
-  if (min_available_ && *min_available_ < Replicas()) {
+  if (min_available_ && *min_available_ < builder_->TotalReplicas()) {
     builder_->diagnostics()->AddLoss(
         available_place_, "minAvailable",
         "the job could start with " + std::to_string(*min_available_) +
             " of its tasks; not kept: it starts with all, or with `min` of a role that has it",
         "roles");
   }
-  if (backoff_limit_ && restarting_ == 0 && Replicas() > 0) {
+  if (backoff_limit_ && restarting_ == 0 && builder_->TotalReplicas() > 0) {
     builder_->diagnostics()->AddMinorLoss(
         backoff_place_, backoff_field_, "no role starts tasks again, so there is nothing to limit",
         "roles");
@@ -377,12 +382,12 @@ void Reader::Finish() {
     torch_.explains = kind_.name == "PyTorchJob";
     ConvertTorchLaunchers(&torch_, builder_);
   }
-  FinishBoost();
-  ReportClean();
+  FinishXgboost();
+  ReportCleanPolicy();
 }
 
-// What still ran when the job had succeeded went on there, so that workers could save their parts.
-void Reader::ReportClean() {
+// The operator lets tasks run on after the job has succeeded, so that workers can save their parts.
+void KubeflowReader::ReportCleanPolicy() {
   const std::vector<std::string>& deciding = builder_->job()->success.roles;
   const bool first = builder_->job()->success.rule == SuccessRule::kFirst;
   std::string others;
@@ -414,9 +419,9 @@ void Reader::ReportClean() {
       "success");
 }
 
-// LightGBM's programs read the workers' addresses; the workers of one machine cannot all listen at
-// the one port that they are told there.
-void Reader::FinishBoost() {
+// LightGBM programs read the workers' addresses. The file gives all workers one port, which several
+// workers on one machine cannot share.
+void KubeflowReader::FinishXgboost() {
   const job::Role* worker = builder_->FindRole("worker");
   if (kind_.name != "XGBoostJob" || worker == nullptr || worker->replicas == 0) return;
   for (job::Role& role : builder_->job()->roles) {
@@ -437,7 +442,7 @@ class Kubeflow final : public Importer {
     return kind == nullptr ? "" : std::string(kind->name);
   }
   void Import(const job::Node& document, JobBuilder* builder) const override {
-    Reader(*Find(document), document, builder).Run();
+    KubeflowReader(*Find(document), document, builder).Run();
   }
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// torchrun's options with a value, in the spelling with '_'.
+// torchrun options with a value, spelled with '_'.
 constexpr std::string_view kTorchValues[] = {"nnodes",
                                              "nproc_per_node",
                                              "rdzv_backend",
@@ -33,7 +33,7 @@ constexpr std::string_view kTorchValues[] = {"nnodes",
                                              "t",
                                              "logs_specs"};
 constexpr std::string_view kTorchFlags[] = {"standalone", "use_env"};
-// Of these, what its programs' output is made into, which nothing does here.
+// The options among these that control log files, which have no effect here.
 constexpr std::string_view kTorchLogs[] = {"log_dir", "redirects", "tee",       "r",
                                            "t",       "role",      "logs_specs"};
 
@@ -43,12 +43,13 @@ bool IsIn(const std::string_view (&names)[n], std::string_view name) {
 }
 
 struct TorchLauncher {
-  size_t words = 0;  // of the launcher itself; 0: the command has none
+  size_t words = 0;  // words of the launcher itself; 0: no launcher
   std::string python;
-  bool use_env = true;  // ranks only in variables, not as an argument --local-rank
+  bool use_env = true;  // ranks are in variables only, not in an argument --local-rank
 };
 
-// torchrun's own interpreter lies beside it; Debian and many images have no `python`.
+// The Python interpreter in torchrun's own directory; Debian and many images have no `python` in
+// the path.
 std::string PythonBeside(const std::string& torchrun) {
   return torchrun.substr(0, torchrun.size() - BaseName(torchrun).size()) + "python3";
 }
@@ -63,13 +64,13 @@ TorchLauncher FindLauncher(const std::vector<std::string>& command) {
   return {3, command[0], command[2] == "torch.distributed.run"};
 }
 
-// One option of the launcher.
+// One launcher option.
 struct TorchOption {
-  std::string name;  // in the spelling with '_'
+  std::string name;  // spelled with '_'
   std::string value;
 };
 
-// False for what is no option that is known here.
+// False for an unknown option.
 bool ReadOption(const std::vector<std::string>& command, size_t* at, TorchOption* option) {
   const size_t begin = command[*at].find_first_not_of('-');
   if (begin == std::string::npos) return false;

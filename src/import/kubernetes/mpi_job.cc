@@ -14,7 +14,7 @@ bool IsHostFileOption(std::string_view word) {
   return std::find(std::begin(kOptions), std::end(kOptions), word) != std::end(kOptions);
 }
 
-// In a shell's script: " --hostfile /etc/mpi/hostfile", with a blank or '='.
+// Removes " --hostfile /etc/mpi/hostfile" (with a blank or '=') from a shell script.
 std::string WithoutHostFile(std::string script) {
   for (size_t at = script.find(kHostFile); at != std::string::npos;
        at = script.find(kHostFile, at)) {
@@ -32,7 +32,7 @@ std::string WithoutHostFile(std::string script) {
   return script;
 }
 
-// mpirun knows its hosts without the operator's file.
+// Removes the option with the operator's host file: Shoal tells mpirun the hosts.
 bool RemoveHostFile(std::vector<std::string>* command) {
   std::vector<std::string> words;
   for (size_t i = 0; i < command->size(); ++i) {
@@ -85,7 +85,7 @@ void ConvertMpiLauncher(const MpiJobOptions& ask, FieldReader* document, JobBuil
   job::Role* worker = builder->FindRole("worker");
   if (launcher != nullptr) ReadLauncherLine(launcher, document);
   if (launcher == nullptr || worker == nullptr || worker->replicas == 0) {
-    job.framework = job::Framework::kGeneric;  // its mpirun starts ranks beside itself
+    job.framework = job::Framework::kGeneric;  // mpirun starts all ranks in the launcher's own task
     return;
   }
   worker->processes = ask.slots;

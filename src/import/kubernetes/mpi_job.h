@@ -1,8 +1,8 @@
-// What is particular to MPIJob among Kubeflow's jobs (kubeflow.cc): its workers are hosts, and its
-// launcher's command speaks of files that the operator wrote.
+// The MPI part of importing an MPIJob (kubeflow.cc): workers are hosts, and the launcher's command
+// refers to files that the operator writes.
 #pragma once
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 
@@ -11,7 +11,7 @@ struct MpiJobOptions {
   bool launcher_works = false;  // runLauncherAsWorker
 };
 
-// When all roles are read.
+// Adapts the launcher's command and the job's framework. Call when all roles have been read.
 void ConvertMpiLauncher(const MpiJobOptions& ask, FieldReader* document, JobBuilder* builder);
 
 }  // namespace shoal::importer

@@ -11,19 +11,19 @@ namespace shoal::importer {
 namespace {
 
 constexpr size_t kLongestName = 256;
-// What references may add to one text, and to all of a role's variables or its command, so that
-// references to references cannot fill the memory. Linux takes no longer variable or argument.
+// Limits for what references may add to one text, and to all variables or the command of a role, so
+// that nested references cannot exhaust memory. Linux accepts no longer variable or argument.
 constexpr size_t kMostBytes = 131'072;
 constexpr size_t kMostOfRole = size_t{1} << 20;
 
-// A text cut at its references.
+// A piece of a text that is split at its references.
 struct Piece {
-  std::string text;        // as it stands, or the name of a variable
+  std::string text;        // literal text, or the name of a variable
   bool reference = false;  // "$(NAME)"
 };
 
-// The kubelet's rule: "$$" is "$"; "$(" begins a reference if a ")" follows; every other "$" stands
-// for itself.
+// The kubelet's rule: "$$" is "$"; "$(" begins a reference if a ")" follows; any other "$" is
+// literal.
 std::vector<Piece> Cut(const std::string& text) {
   std::vector<Piece> pieces(1);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -51,14 +51,14 @@ bool IsKnownAtStart(const std::string& name, const std::map<std::string, std::st
   return job::IsReservedVariable(name) || job::IsSetByFramework(framework, name);
 }
 
-// For a shell.
+// Quotes a text for a shell.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-// Nothing for what only the cluster knows.
+// nullopt for fields that only the cluster knows.
 std::optional<std::string> FieldValue(const std::string& field, const job::Role& role,
                                       const job::Job& job) {
   if (field == "status.podIP") return "{{shoal.host}}";

@@ -1,8 +1,8 @@
-// The variables of Kubernetes' containers, and references $(NAME) to them in values, commands and
-// arguments, by the kubelet's rule.
+// Environment variables of Kubernetes containers, and references $(NAME) in values, commands and
+// arguments, by the kubelet's rules.
 //
-// kubernetes.cc reads a container's `env` with it; import.cc expands the commands when the job that
-// a file becomes has been validated with its overrides, so that they see what --set gave.
+// pod_template.cc reads a container's `env`. import.cc expands commands later, after overrides have
+// been applied, so that they see values of --set.
 #pragma once
 
 #include <map>
@@ -10,29 +10,27 @@
 #include <string>
 #include <vector>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 #include "job/spec/job.h"
 
 namespace shoal::importer {
 
-// Reads `env` and `envFrom` of a container into the role.
+// Reads a container's `env` and `envFrom` into the role.
 void ReadPodEnvironment(FieldReader* container, job::Role* role, JobBuilder* builder);
 
-// `text` with "$(NAME)" replaced by a variable of `env`, and "$$" by "$"; a reference to a variable
-// that `env` lacks stays as it is, and its name is added to `unresolved`. So do those that would
-// add more than 128 KiB, or more than `budget`, from which is taken what they add.
+// Replaces "$(NAME)" by the variable's value and "$$" by "$". A reference to a variable that `env`
+// lacks stays, and its name is added to `unresolved`; so do references that would add more than 128
+// KiB, or more than `budget`, which is reduced by what was added.
 std::string ExpandReferences(const std::string& text, const std::map<std::string, std::string>& env,
                              std::set<std::string>* unresolved = nullptr, size_t* budget = nullptr);
 
-// `command` with its references replaced as above. Variables whose values are known only when the
-// task starts, which the framework or Shoal sets, are left to a shell that is put before the
-// command.
+// Expands the references in a command. Variables whose values are known only when the task starts
+// (set by Shoal or the framework) are expanded by a shell that is put before the command.
 std::vector<std::string> ExpandCommand(const std::vector<std::string>& command,
                                        const std::map<std::string, std::string>& env,
                                        job::Framework framework, std::set<std::string>* unresolved);
 
-// True for names that are variables' by convention ("POD_IP"), unlike those of programs in
-// "$(date)".
+// True for names in the style of variables ("POD_IP"), as opposed to shell commands in "$(date)".
 bool LooksLikeVariable(const std::string& name);
 
 }  // namespace shoal::importer

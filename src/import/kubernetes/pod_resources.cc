@@ -11,10 +11,10 @@ namespace shoal::importer {
 namespace {
 
 constexpr int64_t kLeastMemory = int64_t{1} << 20;
-constexpr size_t kMostFurther = 32;
+constexpr size_t kMaxExtendedResources = 32;
 constexpr std::string_view kStorage = "ephemeral-storage";
 
-constexpr UnsupportedField kUnkept[] = {
+constexpr UnsupportedField kUnsupported[] = {
     {kStorage, "how much disk the pod asks for", "tasks use their machine's disk"},
 };
 
@@ -30,9 +30,10 @@ std::optional<double> Quantity(std::optional<FieldReader>* section, const std::s
   return std::nullopt;
 }
 
-class Reader {
+// Reads one container's requests and limits into a role.
+class ResourceReader {
  public:
-  Reader(FieldReader* resources, job::Role* role, JobBuilder* builder)
+  ResourceReader(FieldReader* resources, job::Role* role, JobBuilder* builder)
       : role_(role),
         builder_(builder),
         limits_(resources->ReadObject("limits")),
@@ -44,10 +45,10 @@ class Reader {
     for (const char* name : {"nvidia.com/gpu", "amd.com/gpu", "alpha.kubernetes.io/nvidia-gpu"}) {
       ReadGpus(name);
     }
-    ReadFurther(&limits_);
-    ReadFurther(&requests_);
-    if (limits_) limits_->ReportUnread("", kUnkept);
-    if (requests_) requests_->ReportUnread("", kUnkept);
+    ReadExtendedResources(&limits_);
+    ReadExtendedResources(&requests_);
+    if (limits_) limits_->ReportUnread("", kUnsupported);
+    if (requests_) requests_->ReportUnread("", kUnsupported);
   }
 
  private:
@@ -56,7 +57,7 @@ class Reader {
     const double request = Quantity(&requests_, "cpu", job::kMaxCpus).value_or(0);
     role_->resources.cpu = limit;
     if (request != limit) role_->resources.cpu_request = request;
-    if (limit > 0 && request > limit) TooMuch("cpu");
+    if (limit > 0 && request > limit) ReportTooMuch("cpu");
   }
 
   void ReadMemory() {
@@ -72,14 +73,14 @@ class Reader {
     if (request > 0 && request != limit) {
       role_->resources.memory_request = std::max(request, kLeastMemory);
     }
-    if (limit > 0 && request > limit) TooMuch("memory");
+    if (limit > 0 && request > limit) ReportTooMuch("memory");
   }
 
-  void TooMuch(const std::string& name) {
+  void ReportTooMuch(const std::string& name) {
     requests_->AddError(name, "got more than the limit, expected a request of at most that");
   }
 
-  // The job's GPUs have one name; those of another go to the pods as they are.
+  // The job has one GPU resource name; GPUs with another name are passed to the pods unchanged.
   void ReadGpus(const std::string& name) {
     auto gpus = Quantity(&limits_, name, job::kMaxGpus);
     const auto request = Quantity(&requests_, name, job::kMaxGpus);
@@ -95,14 +96,14 @@ class Reader {
     const bool others = std::any_of(roles.begin(), roles.end(),
                                     [](const job::Role& role) { return role.resources.gpu > 0; });
     if (others && kept != resource) {
-      return AddFurther(name, std::to_string(static_cast<int64_t>(*gpus)), &*from);
+      return AddExtendedResource(name, std::to_string(static_cast<int64_t>(*gpus)), &*from);
     }
     kept = resource;
     role_->resources.gpu += static_cast<int>(*gpus);
   }
 
-  // Devices and whatever else a cluster counts by a name with a domain, and huge pages.
-  void ReadFurther(std::optional<FieldReader>* section) {
+  // Extended resources (names with a domain) and huge pages.
+  void ReadExtendedResources(std::optional<FieldReader>* section) {
     if (!*section) return;
     for (const std::string& name : (*section)->Names()) {
       const bool device = name.find('/') != std::string::npos || name.starts_with("hugepages-") ||
@@ -114,7 +115,7 @@ class Reader {
       const auto text = (*section)->ReadText(name);
       if (!text) continue;
       if (ParseQuantity(*text)) {
-        AddFurther(name, *text, &**section);
+        AddExtendedResource(name, *text, &**section);
         if (requests_) requests_->ReadNode(name);
       } else {
         (*section)->AddError(name, "got " + job::PrintableText(*text) +
@@ -123,9 +124,10 @@ class Reader {
     }
   }
 
-  void AddFurther(const std::string& name, const std::string& quantity, FieldReader* from) {
+  void AddExtendedResource(const std::string& name, const std::string& quantity,
+                           FieldReader* from) {
     std::vector<std::string>& kept = builder_->job()->kubernetes.resources;
-    const bool fits = kept.size() < kMostFurther;
+    const bool fits = kept.size() < kMaxExtendedResources;
     if (fits) kept.push_back(role_->name + ":" + name + "=" + quantity);
     from->AddLoss(name, fits ? "kept in kubernetes.resources for the pods; other engines do not "
                                "lease it"
@@ -145,7 +147,7 @@ void ReadPodResources(FieldReader* container, job::Role* role, JobBuilder* build
   auto resources = container->ReadObject("resources");
   if (!resources) return;
   resources->set_at("roles." + role->name + ".resources");
-  Reader(&*resources, role, builder).Run();
+  ResourceReader(&*resources, role, builder).Run();
   resources->ReportUnread("ResourceRequirements");
 }
 

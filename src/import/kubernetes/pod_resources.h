@@ -1,13 +1,13 @@
-// Resources of Kubernetes' containers: requests and limits, GPUs, and whatever else a cluster
-// counts.
+// Resources of Kubernetes containers: requests and limits of processors, memory, GPUs, and extended
+// resources.
 #pragma once
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 
-// Reads `resources` of a container into the role. Resources that a job file has no field for go to
-// the pods by kubernetes.resources.
+// Reads a container's `resources` into the role. Resources without a field in the job file are
+// passed to the pods by kubernetes.resources.
 void ReadPodResources(FieldReader* container, job::Role* role, JobBuilder* builder);
 
 }  // namespace shoal::importer

@@ -51,8 +51,8 @@ void ReadTolerations(FieldReader* spec, job::PodSettings* settings) {
   }
 }
 
-// No pod here has one. Where the file neither names an account nor asks for one, programs seldom
-// do.
+// Shoal's pods mount no service-account token. Without an account or a request for a token in the
+// file, programs rarely need one, so that it is not reported.
 void ReadToken(FieldReader* spec, const std::string& account) {
   if (!spec->ReadFlag("automountServiceAccountToken").value_or(!account.empty())) return;
   spec->AddLoss(
@@ -62,7 +62,7 @@ void ReadToken(FieldReader* spec, const std::string& account) {
           "task has a token of the cluster: its API server does not let programs in");
 }
 
-// In Kubernetes' own words.
+// Copies the value as Kubernetes defines it.
 void CopyPodValue(FieldReader* section, const std::string& field, std::string_view type,
                   std::string* kept) {
   const Node* node = section->ReadNode(field);
@@ -76,7 +76,7 @@ void CopyPodValue(FieldReader* section, const std::string& field, std::string_vi
       });
   if (!value) return;
   const std::string& said = *kept = ToText(*value);
-  // Selectors by what another system's controller writes on its pods would find none.
+  // Label selectors on labels that another system's controller sets would match nothing.
   for (const char* domain : {"kubeflow.org/", "volcano.sh/", "mpi-job", "tf-job", "pytorch-job"}) {
     if (said.find(domain) == std::string::npos) continue;
     section->AddLoss(field, "its selectors name labels of another system (" + std::string(domain) +
@@ -86,7 +86,7 @@ void CopyPodValue(FieldReader* section, const std::string& field, std::string_vi
   }
 }
 
-// On pods of a Job they are the cluster's own.
+// Labels that the cluster sets on pods of a Job.
 bool IsLabelOfJobs(const std::string& key) {
   return key == "job-name" || key == "controller-uid" || key == "batch.kubernetes.io/job-name" ||
          key == "batch.kubernetes.io/controller-uid";
@@ -99,7 +99,7 @@ void CopyTexts(FieldReader* metadata, const std::string& field,
   if (!texts) return;
   texts->set_at("kubernetes." + field);
   for (const auto& [key, node] : texts->ReadAll()) {
-    // Notes of kubectl and controllers to themselves.
+    // Annotations of kubectl and controllers for their own use.
     if (key.text.starts_with("kubectl.kubernetes.io/last-applied")) continue;
     if (node->kind != Node::Kind::kScalar) continue;
     if (field == "labels" && IsLabelOfJobs(key.text)) {
@@ -114,7 +114,7 @@ void CopyTexts(FieldReader* metadata, const std::string& field,
   }
 }
 
-// What is mounted at the path already; empty: nothing.
+// The source that is mounted at the path; empty: none.
 std::string At(const std::string& target, const job::PodSettings& settings) {
   for (const std::string& volume : settings.volumes) {
     for (const char* end : {"", ":ro"}) {
@@ -124,7 +124,7 @@ std::string At(const std::string& target, const job::PodSettings& settings) {
   return "";
 }
 
-// False if the entry cannot be written, or another one is at that path.
+// False if the entry cannot be written, or another volume is at that path.
 bool AddVolume(const std::string& source, const std::string& target, bool read_only,
                job::PodSettings* settings) {
   const bool plain = source.find_first_of(" ,\n") == std::string::npos &&
@@ -138,7 +138,7 @@ bool AddVolume(const std::string& source, const std::string& target, bool read_o
   return true;
 }
 
-// Of the entry, without its target; empty if the volume is of another kind.
+// The source part of the entry; empty for an unsupported kind of volume.
 std::string SourceOf(FieldReader* volume, bool* read_only) {
   if (auto claim = volume->ReadObject("persistentVolumeClaim")) {
     *read_only = *read_only || claim->ReadFlag("readOnly").value_or(false);
@@ -159,32 +159,6 @@ std::string SourceOf(FieldReader* volume, bool* read_only) {
     return (medium.empty() ? "empty" : "memory") + (size.empty() ? "" : ":" + size);
   }
   return "";
-}
-
-// To the job, where all roles say the same.
-template <typename Member>
-void HoistCommon(Member job::PodSettings::*member, job::Job* job) {
-  const Member first = job->roles.front().kubernetes.*member;
-  const bool same = std::ranges::all_of(
-      job->roles, [&](const job::Role& role) { return role.kubernetes.*member == first; });
-  if (!same || first == Member()) return;
-  for (job::Role& role : job->roles) role.kubernetes.*member = {};
-  job->kubernetes.*member = first;
-}
-
-// One by one.
-void HoistCommonTexts(std::map<std::string, std::string> job::PodSettings::*member, job::Job* job) {
-  const std::map<std::string, std::string> first = job->roles.front().kubernetes.*member;
-  for (const auto& [name, value] : first) {
-    const bool same = std::ranges::all_of(job->roles, [&](const job::Role& role) {
-      const auto& texts = role.kubernetes.*member;
-      const auto found = texts.find(name);
-      return found != texts.end() && found->second == value;
-    });
-    if (!same) continue;
-    for (job::Role& role : job->roles) (role.kubernetes.*member).erase(name);
-    (job->kubernetes.*member)[name] = value;
-  }
 }
 
 }  // namespace
@@ -230,7 +204,7 @@ bool AddVolumeFrom(FieldReader* volume, const std::string& target, bool read_onl
                    JobBuilder* builder) {
   const std::string source = SourceOf(volume, &read_only);
   if (!AddVolume(source, target, read_only, &role->kubernetes)) return false;
-  // A container's shared memory, where there is no cluster.
+  // Other engines give each container its own shared memory.
   if (target == "/dev/shm" && source.starts_with("memory:")) {
     int64_t& size = builder->job()->container.shm_bytes;
     const auto wanted = ParseQuantity(source.substr(7)).value_or(0);
@@ -242,25 +216,6 @@ bool AddVolumeFrom(FieldReader* volume, const std::string& target, bool read_onl
 
 bool AddVolumeClaim(const std::string& claim, const std::string& target, job::Role* role) {
   return AddVolume("pvc:" + claim, target, false, &role->kubernetes);
-}
-
-void HoistCommonSettings(job::Job* job) {
-  if (job->roles.empty()) return;
-  using job::PodSettings;
-  HoistCommon(&PodSettings::node_selector, job);
-  HoistCommon(&PodSettings::tolerations, job);
-  HoistCommon(&PodSettings::image_pull_secrets, job);
-  HoistCommon(&PodSettings::priority_class, job);
-  HoistCommon(&PodSettings::affinity, job);
-  HoistCommon(&PodSettings::topology_spread, job);
-  HoistCommon(&PodSettings::security_context, job);
-  // Rights stay with whom the file gives them, whatever roles a framework adds.
-  const std::string& first = job->roles.front().kubernetes.container_security_context;
-  const bool rights = first.find("\"privileged\":true") != std::string::npos ||
-                      first.find("\"add\":") != std::string::npos;
-  if (!rights) HoistCommon(&PodSettings::container_security_context, job);
-  HoistCommonTexts(&PodSettings::labels, job);
-  HoistCommonTexts(&PodSettings::annotations, job);
 }
 
 }  // namespace shoal::importer

@@ -12,7 +12,7 @@
 namespace shoal::importer {
 namespace {
 
-constexpr std::chrono::seconds kGrace{30};  // terminationGracePeriodSeconds, where it is not said
+constexpr std::chrono::seconds kGrace{30};  // default of terminationGracePeriodSeconds
 
 double SuffixFactor(std::string_view suffix) {
   constexpr std::pair<std::string_view, double> kSuffixes[] = {{"", 1},
@@ -61,7 +61,7 @@ void ReadPorts(FieldReader* container, const PodOptions& options, job::Role* rol
   }
 }
 
-// "hostPath", as the file calls what the volume is made of.
+// The kind of volume, such as "hostPath".
 std::string KindOf(const FieldReader& volume) {
   for (const std::string& name : volume.Names()) {
     if (name != "name") return name;
@@ -69,7 +69,7 @@ std::string KindOf(const FieldReader& volume) {
   return "emptyDir by default";
 }
 
-// What of a mount holds where there is no cluster; `kept`: on one it is there.
+// Reports how a mount behaves outside of a cluster; `kept`: it works on Kubernetes.
 void ReportMount(FieldReader* mount, const std::string& path, FieldReader* volume, bool kept) {
   const std::string name = job::PrintableText(mount->ReadText("name").value_or(""));
   if (volume == nullptr) {
@@ -89,7 +89,7 @@ void ReportMount(FieldReader* mount, const std::string& path, FieldReader* volum
   }
   const bool read_only = mount->ReadFlag("readOnly").value_or(false);
   if (read_only) there += ", readOnly";
-  // The local engine's tasks see the same path, and may write there if their user may.
+  // With the local engine, tasks see the same path and may write there if their user may.
   const bool same = kept && source == path && !read_only;
   if (same) return;
   const bool scratch = kind.starts_with("emptyDir");
@@ -112,7 +112,7 @@ void ReportMount(FieldReader* mount, const std::string& path, FieldReader* volum
 void ReadMounts(FieldReader* container, std::vector<FieldReader>* volumes, const std::string& at,
                 job::Role* role, JobBuilder* builder) {
   std::map<std::string, FieldReader*> by_name;
-  std::map<std::string, std::string> empty_at;  // by name of the volume
+  std::map<std::string, std::string> empty_at;  // by volume
   for (FieldReader& volume : *volumes) by_name[volume.ReadText("name").value_or("")] = &volume;
   for (FieldReader& mount : container->ReadObjects("volumeMounts")) {
     mount.set_at(at);
@@ -236,14 +236,14 @@ std::optional<double> ParseQuantity(std::string_view text) {
 void ReadTtl(FieldReader* section, JobBuilder* builder) {
   const auto seconds = section->ReadInteger("ttlSecondsAfterFinished", 0, 3'153'600'000);
   if (!seconds) return;
-  // 0 there is at once, here for ever.
+  // 0 means "at once" for Kubernetes and "forever" for Shoal.
   builder->job()->limits.keep_records = std::chrono::seconds(std::max<int64_t>(1, *seconds));
 }
 
 void ReadMetadata(FieldReader* document, JobBuilder* builder) {
   document->ReadNode("apiVersion");
   document->ReadNode("kind");
-  // What a program has to save what it has, where the pods do not say it.
+  // The grace period to save state, if the pods have no value.
   builder->job()->limits.stop_grace = kGrace;
   auto metadata = document->ReadObject("metadata");
   if (!metadata) return;

@@ -1,4 +1,4 @@
-// What Kubernetes' own formats have in common in all dialects: quantities and pod templates.
+// Common parts of all Kubernetes kinds: quantities, metadata, pod templates.
 #pragma once
 
 #include <cstdint>
@@ -7,33 +7,33 @@
 #include <string_view>
 #include <vector>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 
-// "500m", "2", "1e3", "1.5Gi": a number with the suffixes of Kubernetes' quantities (n u m, k M G T
-// P E, Ki Mi … Ei, or an exponent). Nothing on bad syntax.
+// Parses a Kubernetes quantity: "500m", "2", "1e3", "1.5Gi" (suffixes n u m, k M G T P E, Ki Mi …
+// Ei, or an exponent). nullopt for bad syntax.
 std::optional<double> ParseQuantity(std::string_view text);
 
-// metadata: the job's name; the rest is told.
+// Reads the job's name, labels and annotations from `metadata`; reports the other fields.
 void ReadMetadata(FieldReader* document, JobBuilder* builder);
 
-// ttlSecondsAfterFinished: for how long the job's record is kept after its end.
+// Reads ttlSecondsAfterFinished: how long the job's record is kept after its end.
 void ReadTtl(FieldReader* section, JobBuilder* builder);
 
 struct PodOptions {
-  std::vector<std::string> containers;  // names of the one that matters; else the first
-  std::string framework_port;           // a port of this name is the framework's own
-  bool needs_command = true;            // false: others start programs in it
+  std::vector<std::string> containers;  // possible names of the program's container; else the first
+  std::string framework_port;           // name of the framework's own port
+  bool needs_command = true;            // false: other tasks start the programs
 };
 
-// What of a pod the importers decide by.
+// Fields of a pod that importers need for decisions.
 struct PodSummary {
   std::string restart_policy;  // "Never", "OnFailure", "Always", or empty
 };
 
-// Reads a PodTemplateSpec into the role: command, environment, resources, ports; the image into the
-// job. References $(NAME) in the command are left for FinishImport (import.h).
+// Reads a PodTemplateSpec: command, environment, resources and ports into the role, the image into
+// the job. FinishImport (import.h) expands references $(NAME) in the command.
 PodSummary ReadPod(FieldReader* pod_template, const PodOptions& options, job::Role* role,
                    JobBuilder* builder);
 

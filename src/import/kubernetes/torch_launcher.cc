@@ -13,8 +13,8 @@ using job::RestartWhen;
 
 constexpr int kMostProcesses = 1024;  // of one task
 
-// How many processes a task starts, by `said` ("4", "gpu", "auto" or nothing, which is "auto");
-// `chosen` if neither a number nor GPUs decide.
+// The number of processes of a task by `said` ("4", "gpu", "auto"; empty means "auto"). Sets
+// `chosen` if neither a number nor GPUs decide it.
 int PerNode(const std::string& said, const job::Role& role, bool* chosen) {
   const auto number = job::ParseInteger(said);
   if (number) return static_cast<int>(std::clamp<int64_t>(*number, 1, kMostProcesses));
@@ -22,7 +22,7 @@ int PerNode(const std::string& said, const job::Role& role, bool* chosen) {
   return std::max(role.resources.gpu, 1);
 }
 
-// With variables in its numbers replaced.
+// The role's torchrun command, with variables in its numbers replaced.
 std::optional<TorchrunCommand> TorchrunCommandOf(const job::Role& role) {
   auto line = ParseTorchrunCommand(role.command);
   if (!line) return line;
@@ -31,7 +31,8 @@ std::optional<TorchrunCommand> TorchrunCommandOf(const job::Role& role) {
   return line;
 }
 
-// Shoal can take torchrun's place in all roles or in none: its agents and ours do not meet.
+// Shoal replaces torchrun in all roles or in none: torchrun agents cannot form a group with Shoal's
+// processes.
 bool ReplacesTorchrun(const TorchLauncherOptions& ask, JobBuilder* builder) {
   int tasks = 0;
   bool alone = false;
@@ -45,7 +46,7 @@ bool ReplacesTorchrun(const TorchLauncherOptions& ask, JobBuilder* builder) {
   return !alone || tasks <= 1;
 }
 
-// Shoal takes torchrun's place: it starts the processes and tells them their ranks.
+// Replaces torchrun: Shoal starts the processes and sets their ranks.
 void ReplaceTorchrun(const TorchrunCommand& line, const std::string& per_node, job::Role* role,
                      FieldReader* from) {
   bool chosen = false;
@@ -70,8 +71,7 @@ void ReplaceTorchrun(const TorchrunCommand& line, const std::string& per_node, j
       !chosen);
 }
 
-// The command stays as it is: what starts processes in it does so by the variables that the
-// training operator sets.
+// Keeps the command: the launcher in it reads the variables that the training operator sets.
 void KeepTorchrun(const std::string& per_node, job::Role* role, FieldReader* from) {
   bool chosen = false;
   const std::string launcher = FindLauncherName(role->command);

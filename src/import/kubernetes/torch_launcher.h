@@ -1,22 +1,22 @@
-// What becomes of torchrun and its like in the commands of PyTorch's jobs (kubeflow.cc,
-// train_job.cc): Shoal takes the place of one that is a command's first word, and tells those
-// elsewhere in it where the others are, by PyTorch's variables.
+// Converts PyTorch launchers such as torchrun in the commands of PyTorch jobs. Shoal replaces a
+// launcher that is the first word of the command; any other gets its parameters by PyTorch's
+// variables.
 #pragma once
 
 #include <map>
 #include <string>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 
 struct TorchLauncherOptions {
-  std::string per_node;  // processes of a pod: a number, "auto", "gpu", or nothing
-  bool explains = true;  // tells of launchers that are kept
-  std::map<std::string, FieldReader> templates;  // of the pods, by the role that they are
+  std::string per_node;  // processes of a pod: a number, "auto", "gpu", or empty
+  bool explains = true;  // report launchers that are kept
+  std::map<std::string, FieldReader> templates;  // pod templates by role
 };
 
-// When all roles are read.
+// Converts the commands of all roles. Call when all roles have been read.
 void ConvertTorchLaunchers(TorchLauncherOptions* ask, JobBuilder* builder);
 
 }  // namespace shoal::importer

@@ -1,7 +1,8 @@
-// Volcano's Job (batch.volcano.sh/v1alpha1): tasks, plugins, and policies from events to actions.
+// Volcano Job (batch.volcano.sh/v1alpha1): tasks, plugins, and policies that map events to actions.
 #include <algorithm>
 #include <cctype>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/cron_job.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"
@@ -14,76 +15,83 @@ using job::RestartScope;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;
 constexpr std::string_view kHostFiles = "/etc/volcano";
-constexpr size_t kLongestTask = 63;  // a label of DNS
+constexpr size_t kLongestTask = 63;  // a DNS label
 
+// A policy of a task or of the job: events, and the action they trigger.
 struct Policy {
   std::vector<std::string> events;
   std::string action;
-  int exit_code = 0;  // of the event is one; else 0
+  int exit_code = 0;  // if the event is an exit code; else 0
 
-  bool CoversFailures(const std::string& event) const {
+  // True if the policy lists the event or "*".
+  bool CoversEvent(const std::string& event) const {
     return std::any_of(events.begin(), events.end(),
                        [&](const std::string& one) { return one == event || one == "*"; });
   }
 };
 
+// The action for an event: the task's own policies take precedence over the job's. nullptr if there
+// is none.
 const std::string* ActionFor(const std::string& event, const std::vector<Policy>& task,
                              const std::vector<Policy>& job) {
   for (const std::vector<Policy>* policies : {&task, &job}) {
     for (const Policy& policy : *policies) {
-      if (policy.CoversFailures(event)) return &policy.action;
+      if (policy.CoversEvent(event)) return &policy.action;
     }
   }
   return nullptr;
 }
 
-class Reader {
+// Imports one Volcano Job. Tasks become roles; names of roles follow the framework plugins, if
+// there are any.
+class VolcanoReader {
  public:
-  Reader(const job::Node& document, JobBuilder* builder)
+  VolcanoReader(const job::Node& document, JobBuilder* builder)
       : builder_(builder), document_(document, "", "", builder->diagnostics()) {}
 
   void Run();
 
  private:
   void ReadSpec(FieldReader* spec);
+  // Plugins determine the framework and some variables.
   void ReadPlugins(FieldReader* spec);
   void ReadPluginRoles(FieldReader* plugins, const char* name,
                        const std::vector<std::string>& roles);
   std::vector<Policy> ReadPolicies(FieldReader* section);
   void ReadTask(FieldReader task);
+  // Restart rule of a task from its pod's restart policy and the policies for failures.
   void SetRestart(const PodSummary& pod, const std::vector<Policy>& policies, job::Role* role,
                   FieldReader* task);
+  // The reaction to a failed task.
   void SetFailure(const std::string& action, job::Role* role, FieldReader* task);
+  // Policies with an exit code become `on_exit` rules.
   void SetExitRules(const std::vector<Policy>& policies, job::Role* role, FieldReader* task);
   void SetEviction(const std::vector<Policy>& policies, job::Role* role);
+  // dependsOn of a task; SetOrder resolves the names later.
   void ReadDependencies(FieldReader* task, job::Role* role);
   void SetOrder();
   void ReadVolumes(FieldReader* spec);
   void SetSuccess(FieldReader* spec);
-  void SetLeast(int64_t available, FieldReader* spec);
+  // minAvailable: the minimum of a job with one role; a loss for several roles.
+  void SetMinAvailable(int64_t available, FieldReader* spec);
   void ReportPolicy(const Policy& policy, FieldReader* from);
+  // Variables of the plugins env and svc.
   void AddVariables();
   void MoveHostFiles(job::Role* role);
-  int Replicas() const {
-    int sum = 0;
-    for (const job::Role& role : builder_->job()->roles) sum += role.replicas;
-    return sum;
-  }
 
   JobBuilder* const builder_;
   FieldReader document_;
   std::vector<Policy> policies_;
-  std::map<std::string, std::string> roles_;  // a task's name → what the framework calls it
-  std::map<std::string, std::string> tasks_;  // a role → what the file calls it
-  std::map<std::string, std::vector<std::string>> after_;  // a role → tasks that it waits for
-  std::vector<std::string> deciding_;                      // roles whose end completes the job
+  std::map<std::string, std::string> roles_;               // task → role of the framework
+  std::map<std::string, std::string> tasks_;               // role → task
+  std::map<std::string, std::vector<std::string>> after_;  // role → tasks that it depends on
+  std::vector<std::string> deciding_;  // roles whose completion completes the job
   int max_retry_ = 3;
   bool variables_ = false;
 };
 
-void Reader::Run() {
+void VolcanoReader::Run() {
   builder_->job()->framework = Framework::kGeneric;
   ReadMetadata(&document_, builder_);
   if (document_.ReadText("kind") == "CronJob") {
@@ -99,8 +107,8 @@ void Reader::Run() {
   ReadSpec(&*spec);
 }
 
-void Reader::ReadSpec(FieldReader* spec) {
-  max_retry_ = static_cast<int>(spec->ReadInteger("maxRetry", 0, kForEver).value_or(3));
+void VolcanoReader::ReadSpec(FieldReader* spec) {
+  max_retry_ = static_cast<int>(spec->ReadInteger("maxRetry", 0, kUnlimitedRestarts).value_or(3));
   if (const auto queue = spec->ReadText("queue")) builder_->job()->queue = *queue;
   ReadTtl(spec, builder_);
   ReadPlugins(spec);
@@ -115,7 +123,7 @@ void Reader::ReadSpec(FieldReader* spec) {
   spec->ReportUnread("VolcanoJobSpec");
 }
 
-void Reader::ReadPlugins(FieldReader* spec) {
+void VolcanoReader::ReadPlugins(FieldReader* spec) {
   constexpr static UnsupportedField kPlugins[] = {
       {"ssh", "that pods reach each other by ssh",
        "nothing goes through ssh; mpirun of one machine "
@@ -141,9 +149,10 @@ void Reader::ReadPlugins(FieldReader* spec) {
   plugins->ReportUnread("", kPlugins);
 }
 
-// ["--master=head", "--worker=node", "--port=23456"]: how the framework's roles are called.
-void Reader::ReadPluginRoles(FieldReader* plugins, const char* name,
-                             const std::vector<std::string>& roles) {
+// Reads the plugin's arguments ["--master=head", "--worker=node", "--port=23456"], which name the
+// framework's roles.
+void VolcanoReader::ReadPluginRoles(FieldReader* plugins, const char* name,
+                                    const std::vector<std::string>& roles) {
   for (const std::string& argument : plugins->ReadTexts(name)) {
     const size_t equals = argument.find('=');
     const size_t begin = argument.find_first_not_of('-');
@@ -154,7 +163,7 @@ void Reader::ReadPluginRoles(FieldReader* plugins, const char* name,
   }
 }
 
-std::vector<Policy> Reader::ReadPolicies(FieldReader* section) {
+std::vector<Policy> VolcanoReader::ReadPolicies(FieldReader* section) {
   static const std::vector<std::string> kEvents = {
       "*",          "PodPending",    "PodRunning",    "PodFailed",
       "PodEvicted", "Unknown",       "TaskCompleted", "TaskFailed",
@@ -188,8 +197,8 @@ std::vector<Policy> Reader::ReadPolicies(FieldReader* section) {
   return policies;
 }
 
-// Of what nothing here acts on.
-void Reader::ReportPolicy(const Policy& policy, FieldReader* from) {
+// Reports a policy that has no effect.
+void VolcanoReader::ReportPolicy(const Policy& policy, FieldReader* from) {
   static const std::vector<std::string> kKept = {"PodFailed", "TaskFailed", "PodEvicted",
                                                  "TaskCompleted", "*"};
   from->set_at("roles");
@@ -210,11 +219,11 @@ void Reader::ReportPolicy(const Policy& policy, FieldReader* from) {
                                                : " is not kept: nothing here stands for it"));
 }
 
-// Failed pods did not end the job where no policy said so: it had succeeded when all had ended and
-// so many of them well.
-void Reader::SetLeast(int64_t available, FieldReader* spec) {
+// Without a policy failed pods do not end the job: it succeeds when all pods have ended and
+// `minAvailable` of them succeeded.
+void VolcanoReader::SetMinAvailable(int64_t available, FieldReader* spec) {
   job::Job& job = *builder_->job();
-  if (available >= Replicas()) return;
+  if (available >= builder_->TotalReplicas()) return;
   if (job.roles.size() == 1) {
     if (!job.roles[0].min_replicas) {
       job.roles[0].min_replicas = static_cast<int>(std::max<int64_t>(available, 1));
@@ -232,7 +241,7 @@ void Reader::SetLeast(int64_t available, FieldReader* spec) {
       each);
 }
 
-void Reader::ReadTask(FieldReader task) {
+void VolcanoReader::ReadTask(FieldReader task) {
   const std::string name = task.ReadText("name").value_or("task");
   const auto called = roles_.find(name);
   job::Role* role =
@@ -259,16 +268,16 @@ void Reader::ReadTask(FieldReader task) {
   task.ReportUnread("VolcanoTask");
 }
 
-void Reader::SetRestart(const PodSummary& pod, const std::vector<Policy>& policies, job::Role* role,
-                        FieldReader* task) {
+void VolcanoReader::SetRestart(const PodSummary& pod, const std::vector<Policy>& policies,
+                               job::Role* role, FieldReader* task) {
   job::Restart& restart = role->restart;
   task->set_at("roles." + role->name + ".restart");
   const std::string* failed = ActionFor("PodFailed", policies, policies_);
   if (failed == nullptr) failed = ActionFor("TaskFailed", policies, policies_);
-  // The kubelet starts these again in place: the pod never fails.
+  // The kubelet restarts these in place: the pod does not fail.
   if (pod.restart_policy == "OnFailure" || pod.restart_policy == "Always") {
     restart.when = RestartWhen::kAlways;
-    restart.limit = kForEver;
+    restart.limit = kUnlimitedRestarts;
     builder_->SetScope(role, RestartScope::kTask);
     if (pod.restart_policy == "Always") {
       task->AddLoss(
@@ -281,15 +290,15 @@ void Reader::SetRestart(const PodSummary& pod, const std::vector<Policy>& polici
   }
 }
 
-// A pod that is taken away is a task that is lost, on engines whose hosts may take one away.
-void Reader::SetEviction(const std::vector<Policy>& policies, job::Role* role) {
+// An evicted pod is a lost task, on engines whose hosts may be reclaimed.
+void VolcanoReader::SetEviction(const std::vector<Policy>& policies, job::Role* role) {
   const std::string* evicted = ActionFor("PodEvicted", policies, policies_);
   if (evicted == nullptr || role->on_exit.size() >= 64) return;
   const bool never = role->restart.when == RestartWhen::kNever;
   const bool ends = *evicted == "AbortJob" || *evicted == "TerminateJob";
   const bool whole = *evicted == "RestartJob";
   const bool same = never ? ends : !ends && (!whole || role->restart.scope == RestartScope::kJob);
-  if (same) return;  // as for what has failed
+  if (same) return;  // the same as for failures
   job::ExitRule rule{"lost", job::EndAction::kFail};
   if (!ends) rule.action = whole ? job::EndAction::kRestartJob : job::EndAction::kRetry;
   if (never) {
@@ -299,8 +308,9 @@ void Reader::SetEviction(const std::vector<Policy>& policies, job::Role* role) {
   role->on_exit.push_back(std::move(rule));
 }
 
-// The task's own rules come before the job's, and rules of codes before those of events.
-void Reader::SetExitRules(const std::vector<Policy>& policies, job::Role* role, FieldReader* task) {
+// Rules of the task precede those of the job; rules for exit codes precede those for events.
+void VolcanoReader::SetExitRules(const std::vector<Policy>& policies, job::Role* role,
+                                 FieldReader* task) {
   const std::vector<Policy>& jobs = policies_;
   for (const std::vector<Policy>* some : {&policies, &jobs}) {
     for (const Policy& policy : *some) {
@@ -321,7 +331,7 @@ void Reader::SetExitRules(const std::vector<Policy>& policies, job::Role* role, 
   }
 }
 
-void Reader::ReadDependencies(FieldReader* task, job::Role* role) {
+void VolcanoReader::ReadDependencies(FieldReader* task, job::Role* role) {
   auto depends = task->ReadObject("dependsOn");
   if (!depends) return;
   depends->set_at("roles." + role->name + ".after");
@@ -334,8 +344,8 @@ void Reader::ReadDependencies(FieldReader* task, job::Role* role) {
   depends->ReportUnread("VolcanoDependsOn");
 }
 
-// When all roles are known by what they are called here.
-void Reader::SetOrder() {
+// Call when all roles have their final names.
+void VolcanoReader::SetOrder() {
   for (const auto& [name, tasks] : after_) {
     job::Role* role = builder_->FindRole(name);
     for (const std::string& task : tasks) {
@@ -347,8 +357,8 @@ void Reader::SetOrder() {
   }
 }
 
-// Volumes of all pods: claims that are there, by name, or that the controller makes.
-void Reader::ReadVolumes(FieldReader* spec) {
+// Volumes of all pods: existing claims by name, or claims that the controller creates.
+void VolcanoReader::ReadVolumes(FieldReader* spec) {
   for (FieldReader& volume : spec->ReadObjects("volumes")) {
     volume.set_at("roles");
     const std::string path = volume.ReadText("mountPath").value_or("");
@@ -372,7 +382,7 @@ void Reader::ReadVolumes(FieldReader* spec) {
   }
 }
 
-void Reader::SetFailure(const std::string& action, job::Role* role, FieldReader* task) {
+void VolcanoReader::SetFailure(const std::string& action, job::Role* role, FieldReader* task) {
   job::Restart& restart = role->restart;
   restart.when = RestartWhen::kNever;
   if (action == "RestartJob" || action == "RestartTask" || action == "RestartPod" ||
@@ -396,11 +406,11 @@ void Reader::SetFailure(const std::string& action, job::Role* role, FieldReader*
   }
 }
 
-void Reader::SetSuccess(FieldReader* spec) {
+void VolcanoReader::SetSuccess(FieldReader* spec) {
   job::Job& job = *builder_->job();
   const auto min_success = spec->ReadInteger("minSuccess", 1, job::kMaxTasks);
   const auto available = spec->ReadInteger("minAvailable", 0, job::kMaxTasks);
-  if (available) SetLeast(*available, spec);
+  if (available) SetMinAvailable(*available, spec);
   std::vector<std::string> all;
   for (const job::Role& role : job.roles) all.push_back(role.name);
   if (!deciding_.empty()) {
@@ -416,8 +426,9 @@ void Reader::SetSuccess(FieldReader* spec) {
     return;
   }
   if (min_success) {
-    builder_->SetSuccess(SuccessRule::kCount, all,
-                         static_cast<int>(std::min<int64_t>(*min_success, Replicas())));
+    builder_->SetSuccess(
+        SuccessRule::kCount, all,
+        static_cast<int>(std::min<int64_t>(*min_success, builder_->TotalReplicas())));
   } else if (job.framework == Framework::kGeneric) {
     builder_->SetSuccess(SuccessRule::kAll, all);
   } else {
@@ -431,9 +442,9 @@ void Reader::SetSuccess(FieldReader* spec) {
   }
 }
 
-// "/etc/volcano" where a shell reads `script`: in its quotes it is left, outside of them and within
-// double ones the shell puts in the directory that Shoal makes. Comments and here-documents are not
-// told from the rest.
+// Replaces "/etc/volcano" in a shell script by the directory that Shoal creates; within double
+// quotes and outside of quotes the shell expands it, within single quotes it stays. Comments and
+// here-documents are treated like code.
 std::string MovedHostFiles(const std::string& script) {
   std::string moved;
   char quote = 0;
@@ -464,7 +475,7 @@ bool IsShell(const std::vector<std::string>& command) {
          std::find(kShells.begin(), kShells.end(), command[0]) != kShells.end();
 }
 
-// A task's name as its file has it, if that is safe within a shell's quotes.
+// The file name of a task's hosts, if the name is safe within a shell's quotes.
 std::string HostFile(const std::string& task) {
   const bool safe = std::all_of(task.begin(), task.end(), [](unsigned char c) {
     return c < 0x80 && (std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.');
@@ -472,9 +483,9 @@ std::string HostFile(const std::string& task) {
   return safe ? task : ToRoleName(task, kLongestTask);
 }
 
-// A program whose command names /etc/volcano finds the files in its own directory; one is made for
-// each task when it starts, since nothing may write to a machine's /etc.
-void Reader::MoveHostFiles(job::Role* role) {
+// Programs whose command names /etc/volcano get a directory of their own, created when the task
+// starts, because nothing may write to the machine's /etc.
+void VolcanoReader::MoveHostFiles(job::Role* role) {
   std::vector<std::string>& command = role->command;
   const auto names = [](const std::string& word) { return word.find(kHostFiles) != word.npos; };
   if (std::none_of(command.begin(), command.end(), names)) return;
@@ -497,8 +508,8 @@ void Reader::MoveHostFiles(job::Role* role) {
   command = {"sh", "-c", before + "\n" + MovedHostFiles(line)};
 }
 
-// What the plugins env and svc set; the hosts are known when all tasks have joined.
-void Reader::AddVariables() {
+// The variables of the plugins env and svc; addresses are known when all tasks have joined.
+void VolcanoReader::AddVariables() {
   if (!variables_) return;
   for (job::Role& role : builder_->job()->roles) {
     for (const auto& [other, task] : tasks_) {
@@ -531,7 +542,7 @@ class Volcano final : public Importer {
     return kind->text == "Job" ? "Volcano Job" : "";
   }
   void Import(const job::Node& document, JobBuilder* builder) const override {
-    Reader(document, builder).Run();
+    VolcanoReader(document, builder).Run();
   }
 };
 

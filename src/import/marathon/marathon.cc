@@ -1,5 +1,5 @@
-// Marathon: one app, a list of apps, or a group of apps and groups (JSON, which is read as YAML).
-// Apps with DMLC_ROLE in their environment are the roles of a ps-lite job.
+// Marathon: one app, a list of apps, or nested groups of apps, as JSON (read as YAML). Apps with
+// DMLC_ROLE in their environment are the roles of a ps-lite job.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -17,13 +17,12 @@ using job::Framework;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;
 constexpr int kMaxDepth = 16;
 constexpr size_t kMostPorts = 15;
 constexpr size_t kLongestPort = 15;
 constexpr size_t kMostOrders = 256;
 
-// What Marathon gives back of an app that runs.
+// Fields that Marathon's API adds to a running app.
 constexpr UnsupportedField kApp[] = {
     {"taskStats", "how its tasks fare", "a new run has its own", true},
     {"tasksStats", "how its tasks fare", "a new run has its own", true},
@@ -57,13 +56,14 @@ std::string Absolute(const std::string& base, const std::string& id) {
   return base + (base.empty() || base.back() != '/' ? "/" : "") + id;
 }
 
+// The value of an environment variable of an app; nullptr if it is missing or not a text.
 const job::Node* EnvOf(const job::Node& app, const char* name) {
   const job::Node* env = app.Find("env");
   const job::Node* found = env == nullptr ? nullptr : env->Find(name);
   return found != nullptr && found->kind == job::Node::Kind::kScalar ? found : nullptr;
 }
 
-// True if some app below says which role of ps-lite it is.
+// True if an app in this subtree sets DMLC_ROLE.
 bool IsPsLite(const job::Node& node, int depth = 0) {
   if (EnvOf(node, "DMLC_ROLE") != nullptr) return true;
   if (depth > kMaxDepth) return false;
@@ -78,31 +78,38 @@ bool IsPsLite(const job::Node& node, int depth = 0) {
   return false;
 }
 
-class Reader {
+// Imports one document: each app becomes a role. Run reads all apps and groups, then resolves
+// dependencies and settings that concern the whole job.
+class MarathonReader {
  public:
-  Reader(const job::Node& document, JobBuilder* builder) : document_(document), builder_(builder) {}
+  MarathonReader(const job::Node& document, JobBuilder* builder)
+      : document_(document), builder_(builder) {}
 
   void Run();
 
  private:
   void ReadGroup(FieldReader group, const std::string& base, int depth);
   void ReadApp(FieldReader app, const std::string& base);
+  // The command, arguments, or the image's entry point.
   void ReadCommand(FieldReader* app, job::Role* role);
   void ReadResources(FieldReader* app, job::Role* role);
   void ReadEnvironment(FieldReader* app, job::Role* role);
   void ReadContainer(FieldReader* app, job::Role* role);
   void ReadVolumes(FieldReader* container, const std::string& at);
   void ReadPorts(FieldReader* app, job::Role* role);
+  // Adds a declared port; reports fixed numbers, because Shoal leases free ports.
   void AddPort(FieldReader* port, const std::string& number_field, bool required, job::Role* role);
   void NamePort(const std::string& name, int64_t declared, FieldReader* from, job::Role* role);
-  void ReportNumber(const std::string& field, int64_t number, bool required, size_t index,
-                    FieldReader* port);
+  void ReportPortNumber(const std::string& field, int64_t number, bool required, size_t index,
+                        FieldReader* port);
   void ReadRestart(FieldReader* app, job::Role* role);
   void ReadDependencies(FieldReader* section, const std::string& id);
   void SetOrder();
-  std::string WrapPorts(job::Role* role, const std::string& id);
+  std::string DefinePortVariables(job::Role* role, const std::string& id);
+  // Compares DMLC_NUM_… in the file with the number of tasks.
   void CheckCounts();
 
+  // A dependency between two apps or groups, resolved when all apps are known.
   struct Order {
     std::string id;
     std::string after;
@@ -112,21 +119,22 @@ class Reader {
 
   const job::Node& document_;
   JobBuilder* const builder_;
+  // A port under both names.
   struct MarathonPort {
     std::string name;   // the app's
     std::string plain;  // the role's
     int64_t declared;   // the number in PORT_NUMBER; 0: none
   };
 
-  std::map<std::string, std::string> ids_;                  // a role → its app's id
+  std::map<std::string, std::string> ids_;                  // role → app id
   std::map<std::string, std::vector<MarathonPort>> ports_;  // of a role
   std::vector<Order> orders_;
   MarathonSettings settings_;
   std::map<std::string, std::pair<int, job::SourceLocation>>
-      counts_;  // DMLC_NUM_… → what a file says
+      counts_;  // DMLC_NUM_… → value in the file
 };
 
-void Reader::Run() {
+void MarathonReader::Run() {
   const bool ps_lite = IsPsLite(document_);
   builder_->job()->framework = ps_lite ? Framework::kPsLite : Framework::kGeneric;
   if (document_.kind == job::Node::Kind::kList) {
@@ -166,8 +174,8 @@ void Reader::Run() {
       "success");
 }
 
-// A group, or what is an app itself.
-void Reader::ReadGroup(FieldReader group, const std::string& base, int depth) {
+// Reads a group, or an app without a group.
+void MarathonReader::ReadGroup(FieldReader group, const std::string& base, int depth) {
   const bool is_group = group.HasField("apps") || group.HasField("groups");
   const std::string id = group.ReadText("id").value_or("");
   if (builder_->job()->name.empty()) builder_->SetName(ToRoleName(id, 63));
@@ -181,8 +189,8 @@ void Reader::ReadGroup(FieldReader group, const std::string& base, int depth) {
   group.ReportUnread("MarathonGroupUpdate", kGroup);
 }
 
-// Of an app, or of a group for all apps in it.
-void Reader::ReadDependencies(FieldReader* section, const std::string& id) {
+// Dependencies of an app, or of a group, which apply to all of its apps.
+void MarathonReader::ReadDependencies(FieldReader* section, const std::string& id) {
   const std::string parent = id.substr(0, id.rfind('/') + 1);
   for (const std::string& other : section->ReadTexts("dependencies")) {
     if (orders_.size() >= kMostOrders) return;
@@ -191,9 +199,9 @@ void Reader::ReadDependencies(FieldReader* section, const std::string& id) {
   }
 }
 
-// When all apps are known. Marathon waits until those before are healthy; `after` waits until they
-// are ready.
-void Reader::SetOrder() {
+// Call when all apps are known. Marathon waits until dependencies are healthy; `after` waits until
+// they are ready.
+void MarathonReader::SetOrder() {
   const auto in = [](const std::string& app, const std::string& id) {
     return app == id || app.starts_with(id + "/");
   };
@@ -218,7 +226,7 @@ void Reader::SetOrder() {
   }
 }
 
-void Reader::ReadApp(FieldReader app, const std::string& base) {
+void MarathonReader::ReadApp(FieldReader app, const std::string& base) {
   const std::string id = Absolute(base, app.ReadText("id").value_or(""));
   const auto& roles = builder_->job()->roles;
   std::string name = LastOf(id);
@@ -242,7 +250,7 @@ void Reader::ReadApp(FieldReader app, const std::string& base) {
   ReadPorts(&app, role);
   ReadCommand(&app, role);
   ReadRestart(&app, role);
-  ReadMarathonHealth(&app, WrapPorts(role, id), role);
+  ReadMarathonHealth(&app, DefinePortVariables(role, id), role);
   ReadDependencies(&app, id);
   ids_[role->name] = id;
   if (const auto grace = app.ReadNumber("taskKillGracePeriodSeconds", 0, 3600)) {
@@ -254,7 +262,7 @@ void Reader::ReadApp(FieldReader app, const std::string& base) {
   app.ReportUnread("MarathonApp", kApp);
 }
 
-void Reader::ReadCommand(FieldReader* app, job::Role* role) {
+void MarathonReader::ReadCommand(FieldReader* app, job::Role* role) {
   const auto line = app->ReadText("cmd");
   const std::vector<std::string> words = app->ReadTexts("args");
   if (line && !words.empty()) {
@@ -274,7 +282,7 @@ void Reader::ReadCommand(FieldReader* app, job::Role* role) {
   }
 }
 
-void Reader::ReadResources(FieldReader* app, job::Role* role) {
+void MarathonReader::ReadResources(FieldReader* app, job::Role* role) {
   role->resources.cpu = app->ReadNumber("cpus", 0, job::kMaxCpus).value_or(0);
   if (const auto mem = app->ReadNumber("mem", 1, static_cast<double>(job::kMaxMemoryBytes >> 20))) {
     role->resources.memory_bytes = static_cast<int64_t>(std::ceil(*mem)) << 20;
@@ -282,7 +290,7 @@ void Reader::ReadResources(FieldReader* app, job::Role* role) {
   role->resources.gpu = static_cast<int>(app->ReadInteger("gpus", 0, job::kMaxGpus).value_or(0));
 }
 
-void Reader::ReadEnvironment(FieldReader* app, job::Role* role) {
+void MarathonReader::ReadEnvironment(FieldReader* app, job::Role* role) {
   auto env = app->ReadObject("env");
   if (!env) return;
   env->set_at("roles." + role->name + ".env");
@@ -304,7 +312,7 @@ void Reader::ReadEnvironment(FieldReader* app, job::Role* role) {
   }
 }
 
-void Reader::ReadContainer(FieldReader* app, job::Role* role) {
+void MarathonReader::ReadContainer(FieldReader* app, job::Role* role) {
   auto container = app->ReadObject("container");
   if (!container) return;
   if (auto docker = container->ReadObject("docker")) {
@@ -325,13 +333,13 @@ void Reader::ReadContainer(FieldReader* app, job::Role* role) {
   container->ReportUnread("MarathonContainer");
 }
 
-void Reader::ReadVolumes(FieldReader* container, const std::string& at) {
+void MarathonReader::ReadVolumes(FieldReader* container, const std::string& at) {
   for (FieldReader& volume : container->ReadObjects("volumes")) {
     volume.set_at(at);
     const std::string inside = volume.ReadText("containerPath").value_or("");
     const std::string host = volume.ReadText("hostPath").value_or("");
     if (!host.empty() && host == inside) {
-      // The same there and here.
+      // Same meaning in both systems.
     } else if (!host.empty()) {
       volume.AddLoss("hostPath", "the program found the host's " + host + " at " + inside +
                                      "; not kept: tasks see the machine's own files; let it read " +
@@ -345,9 +353,9 @@ void Reader::ReadVolumes(FieldReader* container, const std::string& at) {
   }
 }
 
-// One more port of the app's, by its name there; its name here is one that the role has not yet.
-void Reader::NamePort(const std::string& name, int64_t declared, FieldReader* from,
-                      job::Role* role) {
+// Adds a port. The role's name for it is made unique.
+void MarathonReader::NamePort(const std::string& name, int64_t declared, FieldReader* from,
+                              job::Role* role) {
   std::vector<MarathonPort>& ports = ports_[role->name];
   if (ports.size() >= kMostPorts) {
     return from->AddError("", "got more than " + std::to_string(kMostPorts) +
@@ -366,8 +374,8 @@ void Reader::NamePort(const std::string& name, int64_t declared, FieldReader* fr
   role->ports.push_back({plain, false});
 }
 
-void Reader::ReportNumber(const std::string& field, int64_t number, bool required, size_t index,
-                          FieldReader* port) {
+void MarathonReader::ReportPortNumber(const std::string& field, int64_t number, bool required,
+                                      size_t index, FieldReader* port) {
   if (number == 0) return;
   port->AddLoss(field,
                 "port " + std::to_string(number) +
@@ -377,8 +385,8 @@ void Reader::ReportNumber(const std::string& field, int64_t number, bool require
                 !required);
 }
 
-void Reader::AddPort(FieldReader* port, const std::string& number_field, bool required,
-                     job::Role* role) {
+void MarathonReader::AddPort(FieldReader* port, const std::string& number_field, bool required,
+                             job::Role* role) {
   port->set_at("roles." + role->name + ".ports");
   const int64_t number = port->ReadInteger(number_field, 0, 65535).value_or(0);
   const int64_t inside = port->ReadInteger("containerPort", 0, 65535).value_or(0);
@@ -390,8 +398,8 @@ void Reader::AddPort(FieldReader* port, const std::string& number_field, bool re
   port->ReportUnread(mapping ? "MarathonContainerPortMapping" : "MarathonPortDefinition");
   const size_t index = role->ports.size();
   NamePort(name, mapping ? inside : number, port, role);
-  // A port of the host that a mapping names is that port.
-  ReportNumber(number_field, number, required || mapping, index, port);
+  // A host port that a mapping names is that port.
+  ReportPortNumber(number_field, number, required || mapping, index, port);
   if (inside == 0) return;
   port->AddLoss("containerPort", "the program listened at port " + std::to_string(inside) +
                                      " in a network of its container's own; not kept: tasks share "
@@ -399,7 +407,7 @@ void Reader::AddPort(FieldReader* port, const std::string& number_field, bool re
                                      std::to_string(index));
 }
 
-void Reader::ReadPorts(FieldReader* app, job::Role* role) {
+void MarathonReader::ReadPorts(FieldReader* app, job::Role* role) {
   const bool required = app->ReadFlag("requirePorts").value_or(false);
   for (FieldReader& port : app->ReadObjects("portDefinitions"))
     AddPort(&port, "port", required, role);
@@ -418,13 +426,13 @@ void Reader::ReadPorts(FieldReader* app, job::Role* role) {
                            "got " + job::DescribeNode(port) + ", expected a port, or 0 for any");
     }
     NamePort("", *number, app, role);
-    ReportNumber("ports", *number, required, role->ports.size() - 1, &told);
+    ReportPortNumber("ports", *number, required, role->ports.size() - 1, &told);
   }
 }
 
-void Reader::ReadRestart(FieldReader* app, job::Role* role) {
+void MarathonReader::ReadRestart(FieldReader* app, job::Role* role) {
   role->restart.when = RestartWhen::kAlways;
-  role->restart.limit = kForEver;
+  role->restart.limit = kUnlimitedRestarts;
   role->restart.backoff = std::chrono::seconds(1);
   role->restart.backoff_max = std::chrono::seconds(300);
   if (const auto seconds = app->ReadNumber("backoffSeconds", 0, 3600)) {
@@ -436,11 +444,11 @@ void Reader::ReadRestart(FieldReader* app, job::Role* role) {
   role->restart.backoff_max = std::max(role->restart.backoff_max, role->restart.backoff);
 }
 
-// Marathon's own names for the ports, for programs that read them. ps-lite's get theirs by its
-// framework. Gives the line that stands before the command now; may be empty.
-std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
+// Defines Marathon's variables for ports (PORT0 …) for programs that read them; the framework
+// serves ps-lite programs. Returns the shell prefix before the command; may be empty.
+std::string MarathonReader::DefinePortVariables(job::Role* role, const std::string& id) {
   if (builder_->job()->framework == Framework::kPsLite) {
-    // Its programs have one port each, by preset; further ones stay.
+    // ps-lite programs have one port each by preset; further ports stay.
     role->ports.clear();
     return "";
   }
@@ -457,7 +465,7 @@ std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
     return "";
   }
   std::string sets = "export";
-  // An app's own variables come first.
+  // The app's own variables take precedence.
   const auto add = [&](const std::string& name, const std::string& value) {
     if (!role->env.contains(name)) sets += " " + name + "=" + value;
   };
@@ -477,8 +485,8 @@ std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
   return sets;
 }
 
-// The numbers that Shoal tells are those of the roles; a file that says others is told.
-void Reader::CheckCounts() {
+// Shoal sets DMLC_NUM_… from the number of tasks; different numbers in the file are reported.
+void MarathonReader::CheckCounts() {
   for (const auto& [variable, count] : counts_) {
     const std::string name = variable == "DMLC_NUM_WORKER" ? "worker" : "server";
     const job::Role* role = builder_->FindRole(name);
@@ -505,7 +513,7 @@ class Marathon final : public Importer {
     return IsApp(document) ? "Marathon app" : "";
   }
   void Import(const job::Node& document, JobBuilder* builder) const override {
-    Reader(document, builder).Run();
+    MarathonReader(document, builder).Run();
   }
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kDay = 24 * 3600;
 
-// False if it asks for what our checks do not; that was told.
+// False if the check uses a feature that Shoal's checks lack, which has been reported.
 bool ReadPort(FieldReader* check, job::Role* role) {
   const auto number = check->ReadInteger("port", 0, 65535);
   const auto index = check->ReadInteger("portIndex", 0, 65535);
@@ -73,10 +73,9 @@ void ReadCheck(FieldReader* check, const std::string& exports, job::Role* role) 
   check->ReportUnread("MarathonAppHealthCheck");
   const bool told_only = failures == 0 && !protocol.starts_with("MESOS_") && protocol != "COMMAND";
   if (told_only)
-    check->AddLoss(
-        "maxConsecutiveFailures",
-        "what it found was told and never acted on; not kept: Shoal asks only to end who "
-        "is not well");
+    check->AddLoss("maxConsecutiveFailures",
+                   "failures were reported and had no effect; not kept: Shoal's checks only end "
+                   "unhealthy tasks");
   if (!kept || told_only) health = {};
 }
 

@@ -1,14 +1,14 @@
-// An app's health checks, as a role's `health`; a part of marathon.cc.
+// Imports an app's health checks as the role's `health`. Used by marathon.cc.
 #pragma once
 
 #include <string>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 
-// After the role's ports are known. `exports`: what stands before the program's command, so that
-// it, and a check's command, find Marathon's names for them; may be empty.
+// Call when the role's ports are known. `exports` is the shell prefix that defines Marathon's port
+// variables for the program and for check commands; may be empty.
 void ReadMarathonHealth(FieldReader* app, const std::string& exports, job::Role* role);
 
 }  // namespace shoal::importer

@@ -101,7 +101,7 @@ void MarathonSettings::ReadArtifacts(FieldReader* app) {
   }
 }
 
-// The environment is read after it.
+// The environment, which refers to these, is read later.
 void MarathonSettings::ReadSources(FieldReader* app) {
   sources_.clear();
   auto secrets = app->ReadObject("secrets");
@@ -181,7 +181,7 @@ void MarathonSettings::AddToJob(JobBuilder* builder) {
                                    std::string(kHeeds) + ": have it on the machine there",
                                "marathon.fetch", false, kEngine});
   for (job::Role& role : builder->job()->roles) {
-    // As Marathon's own tasks begin.
+    // The default network of Marathon tasks.
     if (!role.command.empty()) PrependStatement("cd \"${MESOS_SANDBOX:-.}\"", &role);
   }
 }

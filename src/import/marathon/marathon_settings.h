@@ -1,31 +1,34 @@
-// What apps of Marathon ask of Mesos that a job's block `marathon` asks too. Used by marathon.cc.
+// Settings of Marathon apps for Mesos that the job's block `marathon` has too. Used by marathon.cc.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 
-// The list `networks` of an app, or of Metronome's job; `definition`: of its entries.
+// Reports the list `networks` of an app or of a Metronome job; `definition` names its entries in
+// the table of fields.
 void ReportNetworks(FieldReader* app, std::string_view definition);
 
-// A job has one block for all of its roles: artifacts and secrets of all apps are kept, of the rest
-// what all apps say alike.
+// Collects the settings of all apps. The job has one block for all roles: artifacts and secrets of
+// all apps are merged; other settings are kept if all apps agree.
+//
+// Call ReadApp, ReadDocker and ReadSecret for each app, then AddToJob once.
 class MarathonSettings {
  public:
-  // Reads its fields of an app, and of its container.docker; `role` is what it became.
+  // Reads the settings of an app, and of its container.docker. `role` is the app's role.
   void ReadApp(FieldReader* app, const std::string& role);
   void ReadDocker(FieldReader* docker, const std::string& role);
-  // A variable whose value is {"secret": NAME}; false if it is none.
+  // Reads a variable whose value is {"secret": NAME}; false for any other value.
   bool ReadSecret(const std::string& variable, const job::Node& value, FieldReader* env);
-  // When all apps are read.
+  // Writes the collected settings to the job.
   void AddToJob(JobBuilder* builder);
 
  private:
-  // What one app says of a field, as the block has it.
+  // One app's value of a field, in the block's format.
   struct Setting {
     std::string role;
     std::vector<std::string> value;
@@ -39,12 +42,12 @@ class MarathonSettings {
   void ReadArtifacts(FieldReader* app);
   void ReadSources(FieldReader* app);
 
-  std::map<std::string, std::vector<Setting>> settings_;  // by the field of the block
+  std::map<std::string, std::vector<Setting>> settings_;  // by field of the block
   size_t apps_ = 0;
   std::vector<std::string> fetch_;
   job::SourceLocation fetch_place_;
   std::string fetch_field_;
-  std::map<std::string, std::string> sources_;  // of this app's secrets
+  std::map<std::string, std::string> sources_;  // of the current app's secrets
   std::map<std::string, std::string> secrets_;  // variable → source
 };
 

@@ -1,4 +1,4 @@
-// A job of Metronome (JSON, which is read as YAML): one command with its schedules.
+// Metronome job (JSON, read as YAML): one command with its schedules.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -11,11 +11,10 @@ namespace {
 
 using job::RestartWhen;
 
-constexpr int kForEver = 1000;
 constexpr size_t kMostTexts = 256;
 constexpr std::string_view kHeeds = "; the engine marathon heeds it, other engines do not";
 
-// What its API adds to a job when it tells of one.
+// Fields that Metronome's API adds to a job.
 constexpr UnsupportedField kJob[] = {
     {"historySummary", "how earlier runs went", "a new run has its own record", true},
     {"activeRuns", "which runs there are", "a new run has its own record", true},
@@ -25,9 +24,11 @@ constexpr UnsupportedField kJob[] = {
 constexpr UnsupportedField kSchedule[] = {
     {"nextRunAt", "when it runs next", "`shoal schedule` says when", true}};
 
-class Reader {
+// Imports one job: a single role with one task, and its schedule.
+class MetronomeReader {
  public:
-  Reader(const job::Node& document, JobBuilder* builder) : document_(document), builder_(builder) {}
+  MetronomeReader(const job::Node& document, JobBuilder* builder)
+      : document_(document), builder_(builder) {}
 
   void Run() {
     FieldReader all(document_, "", "", builder_->diagnostics());
@@ -49,8 +50,10 @@ class Reader {
 
  private:
   job::Marathon& block() { return builder_->job()->marathon; }
+  // The path of a field of the role in the job file.
   std::string At(const char* field) const { return "roles." + role_->name + "." + field; }
 
+  // The run specification: resources, command, restart, placement, artifacts, volumes.
   void ReadRun(FieldReader* run) {
     run->set_at(At("resources"));
     role_->resources.cpu = run->ReadNumber("cpus", 0, job::kMaxCpus).value_or(1);
@@ -105,13 +108,14 @@ class Reader {
     restart->set_at(At("restart"));
     if (restart->ReadChoice("policy", {"NEVER", "ON_FAILURE"}).value_or("NEVER") == "ON_FAILURE") {
       role_->restart.when = RestartWhen::kAlways;
-      role_->restart.limit = kForEver;
+      role_->restart.limit = kUnlimitedRestarts;
     }
     if (restart->ReadInteger("activeDeadlineSeconds", 0, 31'536'000)) {
       restart->AddLoss("activeDeadlineSeconds",
                        "it said for how long a run that fails is started again; not kept: it is "
                        "started again " +
-                           std::to_string(kForEver) + " times at most; set restart.limit");
+                           std::to_string(kUnlimitedRestarts) +
+                           " times at most; set restart.limit");
     }
     restart->ReportUnread("MetronomeJobRunRestart");
   }
@@ -294,7 +298,7 @@ class Metronome : public Importer {
     return is ? "Metronome job" : "";
   }
   void Import(const job::Node& document, JobBuilder* builder) const override {
-    Reader(document, builder).Run();
+    MetronomeReader(document, builder).Run();
   }
 };
 

@@ -11,11 +11,12 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n;") + 1 - begin);
 }
 
-// Does nothing, for long: "sleep infinity", "tail -f /dev/null", "while true; do sleep 60; done".
+// True for a command that idles: "sleep infinity", "tail -f /dev/null", "while true; do sleep 60;
+// done".
 bool IsIdle(std::string_view text) {
   constexpr std::string_view kDone = "; done";
   constexpr std::string_view kSleep = "sleep ";
-  constexpr size_t kLongNumber = 6;  // of seconds: more than a day
+  constexpr size_t kLongNumber = 6;  // digits of seconds: more than a day
   for (const std::string_view head : {"while true; do ", "while :; do "}) {
     if (text.starts_with(head) && text.ends_with(kDone) && text.size() > head.size())
       return text.substr(head.size()).starts_with(kSleep);
@@ -28,7 +29,7 @@ bool IsIdle(std::string_view text) {
   return digits && (time.back() == 'd' || time.size() >= kLongNumber);
 }
 
-// True if a program may go on in the background: a '&' that is neither "&&" nor of a redirection.
+// True if the line has a background program: a '&' that is neither "&&" nor part of a redirection.
 bool HasBackgroundPrograms(const std::string& line) {
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] != '&') continue;

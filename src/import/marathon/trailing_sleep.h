@@ -1,12 +1,12 @@
-// Shell lines that sleep for ever behind their program, as launchers of services want it.
+// Shell lines that sleep forever behind their program, as services on Marathon often do.
 #pragma once
 
 #include <string>
 
 namespace shoal::importer {
 
-// Without what stands behind the program only so that Marathon does not start it again. Programs in
-// the background live as long as what stands behind them, so that a line with such stays as it is.
+// Removes a trailing endless sleep, whose only purpose is that Marathon does not restart the app. A
+// line with background programs is returned unchanged: they live as long as the sleep.
 std::string StripTrailingSleep(const std::string& line);
 
 }  // namespace shoal::importer

@@ -10,10 +10,10 @@ namespace {
 bool IsNameBegin(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool IsNameChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Behind these another command begins.
+// Keywords after which another command begins.
 constexpr std::string_view kBefore[] = {"if", "then", "else", "elif", "do",   "while", "until",
                                         "!",  "{",    "time", "exec", "eval", "nohup", "command"};
-// Whose words are variables.
+// Commands whose words are names of variables.
 constexpr std::string_view kDeclares[] = {"export",  "local", "declare", "readonly",
                                           "typeset", "read",  "for",     "select"};
 
@@ -22,7 +22,7 @@ bool IsIn(const std::string_view (&names)[n], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-// Of "NAME=…", "NAME+=…", "NAME[1]=…", or of a whole word.
+// The name in "NAME=…", "NAME+=…" or "NAME[1]=…", or the whole word.
 std::string NameAt(std::string_view word) {
   size_t end = 0;
   while (end < word.size() && IsNameChar(word[end])) ++end;
@@ -37,9 +37,10 @@ bool IsAssignment(std::string_view word) {
          (rest.starts_with('[') && rest.find("]=") != std::string_view::npos);
 }
 
-class Reader {
+// Scans a script character by character, with the shell's quoting rules.
+class ShellScanner {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit ShellScanner(std::string_view text) : text_(text) {}
 
   ShellScript Read() {
     while (at_ < text_.size()) Step(text_[at_]);
@@ -48,7 +49,7 @@ class Reader {
   }
 
  private:
-  // Around $( … ): what goes on behind it.
+  // State outside of $( … ), restored behind it.
   struct Outer {
     char quote = 0;
     std::string word;
@@ -134,7 +135,7 @@ class Reader {
 
   void Dollar() {
     const std::string_view rest = text_.substr(at_ + 1);
-    if (rest.starts_with("((")) {  // arithmetic is no command; its names are read as text
+    if (rest.starts_with("((")) {  // arithmetic is not a command; its names are read as text
       ++arithmetic_;
       word_ += "$";
       in_word_ = true;
@@ -205,17 +206,17 @@ class Reader {
   size_t at_ = 0;
   int line_ = 1;
   char quote_ = 0;
-  int arithmetic_ = 0;  // of $(( that are open
+  int arithmetic_ = 0;  // open $((
   std::string word_;
   bool in_word_ = false;
   ShellCommand command_;
   std::vector<Outer> outer_;
-  std::vector<std::string> documents_;  // here-documents that begin behind this line
+  std::vector<std::string> documents_;  // here-documents that begin after this line
   ShellScript out_;
 };
 
 }  // namespace
 
-ShellScript ParseShellScript(std::string_view script) { return Reader(script).Read(); }
+ShellScript ParseShellScript(std::string_view script) { return ShellScanner(script).Read(); }
 
 }  // namespace shoal::importer

@@ -1,5 +1,4 @@
-// What a shell script says, as far as it can be seen without running it: its commands and its
-// variables. Used by slurm_script.cc.
+// Scans a shell script for its commands and variables without running it. Used by slurm_script.cc.
 #pragma once
 
 #include <set>
@@ -9,20 +8,23 @@
 
 namespace shoal::importer {
 
+// One simple command.
 struct ShellCommand {
-  std::vector<std::string> words;  // without quotes; the program first, assignments left out
+  std::vector<std::string> words;  // quotes removed; program first; leading assignments left out
   int line = 0;                    // 1-based
-  bool captured = false;           // its output becomes text: $(…)
+  bool captured = false;           // inside $(…)
 };
 
+// What was found in a script. Plain data.
 struct ShellScript {
   std::vector<ShellCommand> commands;
-  std::set<std::string> used;      // variables, but for those with a default, ${NAME:-…}
-  std::set<std::string> assigned;  // also by export, read and for
-  bool arguments = false;          // $1, $@ … outside of functions
+  std::set<std::string> used;      // variables read without a default (${NAME:-…} is left out)
+  std::set<std::string> assigned;  // also by export, read, for
+  bool arguments = false;          // reads $1, $@ … outside of functions
 };
 
-// O(text). What is in single quotes and in here-documents is not looked at.
+// O(text). Single-quoted text and here-documents are not scanned. Never fails: unknown syntax is
+// skipped.
 ShellScript ParseShellScript(std::string_view script);
 
 }  // namespace shoal::importer

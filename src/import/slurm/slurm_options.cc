@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cctype>
 
+#include "job/spec/job.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
 namespace {
 
-constexpr int64_t kLargestInArray = 4'000'000;  // MaxArraySize can be set so high
+constexpr int64_t kLargestInArray = 4'000'000;  // upper limit of MaxArraySize
 
-// "text/A", "flag", "optional/k": whether it has a value (behind a blank or '=', or behind '='
-// only), and the letter of its short form.
+// Parses "text/A", "flag", "optional/k": whether the option has a value (after a blank or '=', or
+// after '=' only), and its short form.
 SlurmOption OptionOf(const ForeignField& field) {
   SlurmOption option;
   option.name = field.name;
@@ -32,7 +33,7 @@ SlurmOption OptionOf(const ForeignField& field) {
   return option;
 }
 
-// By the table of fields; once.
+// All options, from the table of fields; built once.
 const std::vector<SlurmOption>& Options() {
   static const std::vector<SlurmOption> options = [] {
     std::vector<SlurmOption> all;
@@ -42,7 +43,7 @@ const std::vector<SlurmOption>& Options() {
   return options;
 }
 
-// The words of a line of options, quotes taken away; '#' begins a comment.
+// The words of an option line without quotes; '#' begins a comment.
 std::vector<std::string> WordsOf(std::string_view line) {
   std::vector<std::string> words;
   std::string word;
@@ -74,9 +75,10 @@ std::vector<std::string> WordsOf(std::string_view line) {
   return words;
 }
 
-class Lines {
+// Parses #SBATCH lines.
+class OptionLines {
  public:
-  explicit Lines(Diagnostics* diagnostics) : diagnostics_(diagnostics) {}
+  explicit OptionLines(Diagnostics* diagnostics) : diagnostics_(diagnostics) {}
 
   void Read(const std::vector<std::string>& words, int line) {
     place_ = {line, 1};
@@ -137,7 +139,7 @@ const SlurmOption* FindSlurmOption(std::string_view name) {
   for (const SlurmOption& option : Options()) {
     if (option.name == name) return &option;
     if (!option.name.starts_with(name) || name.empty()) continue;
-    if (found != nullptr) return nullptr;  // of two
+    if (found != nullptr) return nullptr;  // ambiguous
     found = &option;
   }
   return found;
@@ -145,7 +147,7 @@ const SlurmOption* FindSlurmOption(std::string_view name) {
 
 SlurmOptionValues ReadSbatchLines(std::string_view script, Diagnostics* diagnostics) {
   constexpr std::string_view kMark = "#SBATCH";
-  Lines lines(diagnostics);
+  OptionLines lines(diagnostics);
   bool commands = false;
   int number = 0;
   for (size_t at = 0; at < script.size();) {
@@ -190,7 +192,7 @@ std::optional<std::chrono::seconds> ParseSlurmTime(std::string_view text) {
   std::vector<int64_t> parts;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(':', at), text.size());
-    // "08" is eight.
+    // Decimal, also with a leading 0.
     std::string_view part = text.substr(at, end - at);
     while (part.size() > 1 && part[0] == '0') part.remove_prefix(1);
     const auto said = Number(part);

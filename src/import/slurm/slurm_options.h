@@ -1,5 +1,5 @@
-// The options of a batch script for Slurm: what its #SBATCH lines say, and what sbatch knows.
-// Used by slurm_script.cc.
+// Options of a Slurm batch script: its #SBATCH lines, and the table of sbatch's options. Used by
+// slurm_script.cc.
 #pragma once
 
 #include <chrono>
@@ -14,43 +14,43 @@
 
 namespace shoal::importer {
 
-// What becomes of an option of sbatch.
+// How the import treats an option of sbatch.
 enum class SlurmOptionHandling : uint8_t {
-  kRead,    // the importer asks for it
-  kPassed,  // to slurm.options as it is
-  kWarned,  // is a comment
+  kRead,    // the importer interprets it
+  kPassed,  // passed to slurm.options unchanged
+  kWarned,  // not kept; a comment names it
 };
 
 // A row of fields/slurm.tsv.
 struct SlurmOption {
   std::string_view name;
-  char letter = 0;  // of its short form; 0: none
+  char letter = 0;  // short form; 0: none
   bool value = true;
   SlurmOptionHandling use = SlurmOptionHandling::kPassed;
-  std::string_view meant = {};    // but of kRead: "when it starts"
-  std::string_view instead = {};  // of kWarned
+  std::string_view meant = {};    // except for kRead: "when it starts"
+  std::string_view instead = {};  // for kWarned
   bool minor = true;
 };
 
-// One option as a script gives it, the last of its name.
+// The value of one option in a script; the last occurrence counts.
 struct SlurmOptionValue {
   std::string value;
   job::SourceLocation place;
 };
 using SlurmOptionValues = std::map<std::string, SlurmOptionValue, std::less<>>;
 
-// The #SBATCH lines before the first command, as sbatch reads them. Errors and lines that sbatch
-// does not look at are told.
+// Reads the #SBATCH lines before the first command, as sbatch does. Reports errors, and #SBATCH
+// lines that sbatch ignores.
 SlurmOptionValues ReadSbatchLines(std::string_view script, Diagnostics* diagnostics);
 
-// What sbatch knows by that name; nullptr for none. `name` may be the beginning of one name only.
+// Finds an option by its name or an unambiguous prefix of it; nullptr if there is none.
 const SlurmOption* FindSlurmOption(std::string_view name);
 
-// "30", "30:00", "1:30:00", "2-12", "2-12:30": nothing on bad syntax; 0 for UNLIMITED.
+// Parses "30", "30:00", "1:30:00", "2-12", "2-12:30": nullopt for bad syntax; 0 for UNLIMITED.
 std::optional<std::chrono::seconds> ParseSlurmTime(std::string_view text);
-// "4G", "4000" (of MiB): bytes.
+// Parses "4G" or "4000" (MiB) to bytes.
 std::optional<int64_t> ParseSlurmMemory(std::string_view text);
-// "0-9:2,15%4": the numbers in order; nothing on bad syntax or more than `most`.
+// Parses "0-9:2,15%4" to the indices in order; nullopt for bad syntax or more than `most` indices.
 std::optional<std::vector<int64_t>> ParseSlurmArray(std::string_view text, size_t most);
 
 }  // namespace shoal::importer

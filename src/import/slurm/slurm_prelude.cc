@@ -5,8 +5,8 @@
 namespace shoal::importer {
 namespace {
 
-// Numbers, because scripts compute ports and seeds with them. MPI's own launchers take variables of
-// Slurm as a sign that they are in an allocation, so there they are the script's alone.
+// Slurm's variables as numbers, because scripts compute ports and seeds from them. They are not
+// exported to MPI launchers, which would take them as a sign of a Slurm allocation.
 constexpr const char* kJob = R"(# In place of Slurm: its variables, srun and scontrol.
 SLURM_JOB_ID=$(printf %s "$SHOAL_JOB_ID" | cksum | cut -d' ' -f1)
 SLURM_JOBID=$SLURM_JOB_ID
@@ -46,7 +46,7 @@ constexpr const char* kScontrol = R"(scontrol() {
 }
 )";
 
-// srun's options that take their value from the next word.
+// Options of srun that take their value from the next word.
 constexpr const char* kSrunOptions = R"(srun() {
   local n=$SLURM_NTASKS nodes= at= i=
   while [ $# -gt 0 ]; do
@@ -87,7 +87,7 @@ constexpr const char* kSrunMpi = R"(  command mpirun -np "$n" "$@"
 }
 )";
 
-// Of a step that is smaller than the job the first tasks, or those of the node.
+// A step smaller than the job runs on the first tasks, or on those of the node.
 constexpr const char* kSrunRanked = R"(  if [ -n "$at" ]; then
     local hosts=(${SLURM_JOB_NODELIST//,/ })
     for i in "${!hosts[@]}"; do [ "${hosts[$i]}" != "$at" ] || break; done
@@ -137,7 +137,7 @@ export -f torchrun accelerate python python3
 constexpr const char* kExportFunctions = R"(export -f srun scontrol slurm_step
 )";
 
-// The number of this task of the array, by its index.
+// The array index of this task.
 std::string ArrayText(const std::vector<int64_t>& array) {
   if (array.empty()) return "";
   const int64_t step = array.size() > 1 ? array[1] - array[0] : 1;

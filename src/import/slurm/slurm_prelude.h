@@ -1,5 +1,5 @@
-// What the shell of an imported batch script has in place of Slurm: variables, srun, scontrol.
-// Used by slurm_script.cc.
+// The shell prelude that stands in for Slurm in an imported batch script: variables, srun,
+// scontrol. Used by slurm_script.cc.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace shoal::importer {
 
-// How srun's commands are started.
+// How the commands of srun are started.
 enum class SlurmStepMode : uint8_t {
-  kAlone,   // the script runs once, and they with it
-  kRanked,  // in each task, which is one of srun's
-  kTorch,   // likewise, and torchrun's options name the tasks' own rendezvous
-  kMpi,     // by mpirun, whose hosts are the workers
+  kAlone,   // the script runs once and starts them itself
+  kRanked,  // each task of the job is one task of srun
+  kTorch,   // as kRanked; torchrun gets the job's own rendezvous address
+  kMpi,     // by mpirun on the workers
 };
 
-// Text for before the script, for bash. `array`: the numbers of the tasks of an array.
+// The bash text to put before the script. `array`: the indices of a job array.
 std::string SlurmPrelude(SlurmStepMode steps, const std::vector<int64_t>& array);
 
 }  // namespace shoal::importer

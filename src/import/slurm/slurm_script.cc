@@ -17,11 +17,13 @@ constexpr int kMostProcesses = 1024;
 
 bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// No more than a task may have.
-int64_t Times(int64_t bytes, int count) {
+// Clamped to what a task may have.
+int64_t MultiplyBounded(int64_t bytes, int count) {
   return bytes > job::kMaxMemoryBytes / count ? job::kMaxMemoryBytes : bytes * count;
 }
 
+// Imports one batch script: reads the options, decides between one task, ranked tasks and MPI, and
+// makes the roles.
 class BatchScript {
  public:
   BatchScript(std::string_view text, const std::string& file, JobBuilder* builder)
@@ -35,7 +37,7 @@ class BatchScript {
     if (!diagnostics_->ok()) return;
     const auto name = TextOf("job-name");
     builder_->SetName(name.empty() ? std::filesystem::path(file_).stem().string() : name);
-    ReadAsk();
+    ReadJobOptions();
     MakeRoles();
     ReportScript();
     ReportOptions();
@@ -69,7 +71,7 @@ class BatchScript {
     diagnostics_->AddLoss(PlaceOf(name), PathOf(name), sentence, at);
   }
 
-  // A number of tasks, nodes … that is said; 0 if it is not.
+  // The value of a count option (tasks, nodes …); 0 if absent.
   int CountOf(std::string_view name) {
     const std::string text = TextOf(name);
     if (text.empty()) return 0;
@@ -78,7 +80,7 @@ class BatchScript {
     AddError(name, "an integer from 1 to " + std::to_string(job::kMaxTasks));
     return 0;
   }
-  // 0 asks for all memory of a node.
+  // 0 means all memory of a node.
   void ReportWholeMemory() {
     if (!Is("mem") || MemoryOf("mem") > 0) return;
     AddLoss("mem",
@@ -93,7 +95,7 @@ class BatchScript {
     if (!bytes) AddError(name, "megabytes, or a number with K, M, G or T");
     return bytes.value_or(0);
   }
-  // "a100:4", "4" or "gpu:a100:4" without its "gpu:": how many; the type goes to the job.
+  // Parses "a100:4", "4" or "gpu:a100:4": returns the count and sets the job's GPU type.
   int GpusOf(std::string_view name, std::string text) {
     text = text.substr(0, text.find('('));
     const size_t colon = text.rfind(':');
@@ -112,6 +114,7 @@ class BatchScript {
 
   // ---- how many ----
 
+  // Nodes, tasks, tasks a node and processors a task, which Slurm derives from each other.
   void ReadCounts() {
     std::string nodes = TextOf("nodes");
     const size_t dash = nodes.find('-');
@@ -162,7 +165,7 @@ class BatchScript {
               "roles");
   }
 
-  // Of each node, or of each task where the nodes are not counted.
+  // For each node, or for each task if the number of nodes is open.
   void ReadGpus(const int* nodes) {
     const int total = GpusOf("gpus");
     const int of_node = GpusOf("gpus-per-node");
@@ -199,7 +202,7 @@ class BatchScript {
     }
   }
 
-  // What `tasks` of Slurm's tasks on one node use.
+  // The resources of `tasks` Slurm tasks on one node.
   job::Resources ResourcesOf(int tasks, bool whole_node) {
     job::Resources resources;
     if (!builder_->job()->slurm.exclusive && (cpus_ > 0 || per_node_ > 0 || tasks > 1))
@@ -219,14 +222,15 @@ class BatchScript {
     const int64_t per_gpu = MemoryOf("mem-per-gpu");
     const int64_t of_node = MemoryOf("mem");
     if (per_cpu > 0) {
-      resources.memory_bytes = Times(Times(per_cpu, tasks), std::max(1, cpus_));
+      resources.memory_bytes = MultiplyBounded(MultiplyBounded(per_cpu, tasks), std::max(1, cpus_));
     } else if (per_gpu > 0) {
-      resources.memory_bytes = Times(per_gpu, std::max(1, resources.gpu));
+      resources.memory_bytes = MultiplyBounded(per_gpu, std::max(1, resources.gpu));
     } else {
       const int sharing = per_node_ > 0 ? per_node_
                           : nodes_ > 0  ? (tasks_ + nodes_ - 1) / nodes_
                                         : tasks_;
-      resources.memory_bytes = whole_node ? of_node : Times(of_node / std::max(1, sharing), tasks);
+      resources.memory_bytes =
+          whole_node ? of_node : MultiplyBounded(of_node / std::max(1, sharing), tasks);
     }
     resources.memory_bytes = std::min(resources.memory_bytes, job::kMaxMemoryBytes);
     return resources;
@@ -234,7 +238,7 @@ class BatchScript {
 
   // ---- the job ----
 
-  void ReadAsk() {
+  void ReadJobOptions() {
     job::Slurm& slurm = builder_->job()->slurm;
     slurm.partition = TextOf("partition");
     slurm.account = TextOf("account");
@@ -263,8 +267,8 @@ class BatchScript {
     ReadSignal();
   }
 
-  // Its nodes for itself, or with a value nodes that only jobs of the same user, label or block of
-  // the network share.
+  // --exclusive: nodes for this job alone, or, with a value, shared only with jobs of the same
+  // user, label or network block.
   void ReadExclusive() {
     const std::string whom = TextOf("exclusive");
     builder_->job()->slurm.exclusive = Is("exclusive") && whom.empty();
@@ -327,7 +331,7 @@ class BatchScript {
     MakeBatch();
   }
 
-  // One script in one place, or one for each number of an array.
+  // One role whose task runs the script once, or one task for each array index.
   void MakeBatch() {
     const int count = array_.empty() ? 1 : static_cast<int>(array_.size());
     job::Role* role = AddRole("batch", count, 1);
@@ -352,12 +356,13 @@ class BatchScript {
     }
   }
 
-  // Where tasks and nodes are counted a task here is a node, with so many processes.
+  // If nodes are counted, a task of the job is a node with several processes.
   std::pair<int, int> Spread() const {
     const bool even = nodes_ > 0 && tasks_ % nodes_ == 0 && tasks_ / nodes_ <= kMostProcesses;
     return even ? std::pair(nodes_, tasks_ / nodes_) : std::pair(tasks_, 1);
   }
 
+  // Each task is one of srun's tasks, or a node with several processes.
   void MakeRanked() {
     const auto [replicas, processes] = Spread();
     if (script_.torch) builder_->job()->framework = job::Framework::kPytorch;
@@ -389,6 +394,7 @@ class BatchScript {
     }
   }
 
+  // A launcher that runs the script with mpirun, and workers.
   void MakeMpi() {
     const auto [replicas, processes] = Spread();
     builder_->job()->framework = job::Framework::kMpi;
@@ -426,7 +432,7 @@ class BatchScript {
     ReadExport(role);
   }
 
-  // "ALL,NAME=VALUE,…", "NONE", or names of the shell that submits.
+  // --export: "ALL,NAME=VALUE,…", "NONE", or names of variables of the submitting shell.
   void ReadExport(job::Role* role) {
     const std::string text = TextOf("export");
     static const job::Node kNowhere;
@@ -441,6 +447,7 @@ class BatchScript {
     }
   }
 
+  // The role's command: bash with the prelude and the script.
   void SetCommand(job::Role* role, SlurmStepMode steps) {
     std::string text = SlurmPrelude(steps, array_);
     if (const std::string directory = TextOf("chdir"); !directory.empty()) {
@@ -452,7 +459,7 @@ class BatchScript {
     role->command.insert(role->command.end(), {"-c", text + script_.text});
   }
 
-  // ---- what is told ----
+  // ---- reports ----
 
   void ReportScript() {
     const std::string at = "roles." + builder_->job()->roles.front().name + ".command";
@@ -514,6 +521,7 @@ class BatchScript {
     }
   }
 
+  // Reports options that are not kept, and passes others to slurm.options.
   void ReportOptions() {
     std::vector<std::string>& passed = builder_->job()->slurm.options;
     for (const auto& [name, said] : options_) {
@@ -547,10 +555,10 @@ class BatchScript {
   Diagnostics* const diagnostics_;
   SlurmOptionValues options_;
   SlurmScriptInfo script_;
-  int nodes_ = 0;  // 0: as many as it takes
+  int nodes_ = 0;  // 0: open
   int tasks_ = 0;
   int per_node_ = 0;
-  int cpus_ = 0;  // of a task; 0: not said
+  int cpus_ = 0;  // of a task; 0: open
   int node_gpus_ = 0;
   int task_gpus_ = 0;
   int all_gpus_ = 0;

@@ -7,10 +7,11 @@
 namespace shoal::importer {
 namespace {
 
-constexpr size_t kLongestScript = 100'000;  // an argument of a program has at most 128 KiB
+constexpr size_t kLongestScript = 100'000;  // the script is an argument of bash: at most 128 KiB
 constexpr std::string_view kTorch[] = {"torchrun",    "torch.distributed", "accelerate launch",
                                        "MASTER_ADDR", "deepspeed",         "init_process_group"};
-constexpr std::string_view kValued = "ABCDFGJLMNPSTUWbcdegijmnopqrtwx";  // short options of srun
+constexpr std::string_view kValued =
+    "ABCDFGJLMNPSTUWbcdegijmnopqrtwx";  // short options of srun with a value
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -28,30 +29,31 @@ std::vector<std::string> Interpreter(std::string_view script) {
   return words;
 }
 
-class Reader {
+// Classifies the commands of a script: steps of srun, mpirun, torchrun, containers.
+class ScriptAnalyzer {
  public:
-  Reader(std::string_view script, Diagnostics* diagnostics)
+  ScriptAnalyzer(std::string_view script, Diagnostics* diagnostics)
       : script_(script), diagnostics_(diagnostics) {}
 
   SlurmScriptInfo Read() {
-    if (!ReadInterpreter()) return std::move(facts_);
+    if (!ReadInterpreter()) return std::move(info_);
     for (size_t at = std::min(script_.find('\n'), script_.size() - 1) + 1; at < script_.size();) {
       const size_t end = std::min(script_.find('\n', at), script_.size() - 1) + 1;
       const std::string_view line = script_.substr(at, end - at);
       at = end;
-      if (!line.starts_with("#SBATCH")) facts_.text += line;
+      if (!line.starts_with("#SBATCH")) info_.text += line;
     }
-    if (facts_.text.size() > kLongestScript) {
+    if (info_.text.size() > kLongestScript) {
       diagnostics_->AddError(
           {1, 1}, "",
           "got a script of more than 100,000 characters, expected a shorter one; let it "
           "call another");
     }
-    facts_.read = ParseShellScript(script_);  // whole, for its lines
-    facts_.torch = std::ranges::any_of(
-        kTorch, [&](std::string_view mark) { return facts_.text.find(mark) != std::string::npos; });
-    for (const ShellCommand& command : facts_.read.commands) ReadCommand(command);
-    return std::move(facts_);
+    info_.read = ParseShellScript(script_);  // the whole script, so that line numbers are right
+    info_.torch = std::ranges::any_of(
+        kTorch, [&](std::string_view mark) { return info_.text.find(mark) != std::string::npos; });
+    for (const ShellCommand& command : info_.read.commands) ReadCommand(command);
+    return std::move(info_);
   }
 
  private:
@@ -63,10 +65,10 @@ class Reader {
           "dos2unix changes them");
       return false;
     }
-    facts_.shell = Interpreter(script_);
-    const std::string program = facts_.shell.empty() ? "" : BaseName(facts_.shell[0]);
+    info_.shell = Interpreter(script_);
+    const std::string program = info_.shell.empty() ? "" : BaseName(info_.shell[0]);
     if (program == "bash" || program == "sh" || program == "dash") {
-      facts_.shell[0] = "bash";
+      info_.shell[0] = "bash";
       return true;
     }
     diagnostics_->AddError({1, 1}, "",
@@ -78,12 +80,12 @@ class Reader {
   void ReadCommand(const ShellCommand& command) {
     const std::string program = BaseName(command.words[0]);
     if (program == "srun" && !command.captured) ReadStep(command);
-    facts_.mpirun = facts_.mpirun || program == "mpirun" || program == "mpiexec" ||
-                    program == "orterun" || program == "mpiexec.hydra";
+    info_.mpirun = info_.mpirun || program == "mpirun" || program == "mpiexec" ||
+                   program == "orterun" || program == "mpiexec.hydra";
     if (program != "module" && program != "ml") return;
     for (const std::string& word : command.words) {
-      facts_.mpi = facts_.mpi || word.find("mpi") != std::string::npos ||
-                   word.find("mvapich") != std::string::npos;
+      info_.mpi = info_.mpi || word.find("mpi") != std::string::npos ||
+                  word.find("mvapich") != std::string::npos;
     }
   }
 
@@ -104,14 +106,14 @@ class Reader {
       const bool next_is_one = i + 1 < words.size() && words[i + 1] == "1";
       one = one || word == "--ntasks=1" || word == "-n1" ||
             ((word == "-n" || word == "--ntasks") && next_is_one);
-      facts_.mpi = facts_.mpi || (word.starts_with("--mpi=") && word != "--mpi=none");
-      facts_.image = facts_.image || word.starts_with("--container-");
+      info_.mpi = info_.mpi || (word.starts_with("--mpi=") && word != "--mpi=none");
+      info_.image = info_.image || word.starts_with("--container-");
       if (TakesNext(word)) ++i;
     }
     const std::string program = i < words.size() ? BaseName(words[i]) : "";
-    if (program == "hostname" || program == "nvidia-smi") return;  // says where it runs
-    ++facts_.steps;
-    facts_.small = facts_.small && one;
+    if (program == "hostname" || program == "nvidia-smi") return;  // prints where it runs
+    ++info_.steps;
+    info_.small = info_.small && one;
   }
 
   static bool TakesNext(const std::string& word) {
@@ -124,13 +126,13 @@ class Reader {
 
   const std::string_view script_;
   Diagnostics* const diagnostics_;
-  SlurmScriptInfo facts_;
+  SlurmScriptInfo info_;
 };
 
 }  // namespace
 
 SlurmScriptInfo AnalyzeSlurmScript(std::string_view script, Diagnostics* diagnostics) {
-  return Reader(script, diagnostics).Read();
+  return ScriptAnalyzer(script, diagnostics).Read();
 }
 
 }  // namespace shoal::importer

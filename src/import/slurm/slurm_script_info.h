@@ -1,4 +1,4 @@
-// What a batch script of Slurm says by itself of how it runs. Used by slurm_script.cc.
+// Analyzes how a Slurm batch script starts its programs. Used by slurm_script.cc.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@ namespace shoal::importer {
 
 struct SlurmScriptInfo {
   std::vector<std::string> shell;  // "bash" and its options
-  std::string text;                // without the lines that are only Slurm's
+  std::string text;                // the script without lines that only Slurm needs
   ShellScript read;
-  int steps = 0;        // of srun
-  bool small = true;    // each of them is of one task
-  bool mpirun = false;  // or mpiexec
-  bool mpi = false;     // srun starts MPI's programs
-  bool torch = false;   // they are PyTorch's, or look for its variables
+  int steps = 0;        // calls of srun
+  bool small = true;    // every step has one task
+  bool mpirun = false;  // calls mpirun or mpiexec
+  bool mpi = false;     // srun starts MPI programs
+  bool torch = false;   // they are PyTorch programs or read PyTorch's variables
   bool image = false;   // srun starts them in containers
 };
 
-// What cannot be imported is an error.
+// Scripts that cannot be imported are errors in `diagnostics`.
 SlurmScriptInfo AnalyzeSlurmScript(std::string_view script, Diagnostics* diagnostics);
 
 }  // namespace shoal::importer

@@ -140,7 +140,7 @@ TEST(SlurmScript, ProgramsOfMpiAndPytorchAreSeen) {
   EXPECT_EQ(Lines("-N 1", "torchrun a.py").framework, job::Framework::kGeneric);
 }
 
-TEST(SlurmScript, WhatCannotBeImportedIsRefused) {
+TEST(SlurmScript, UnsupportedScriptsAreRefused) {
   const auto refused = [](const std::string& options, const std::string& script) {
     return Wrong("#!/bin/bash\n#SBATCH " + options + "\n" + script + "\n");
   };

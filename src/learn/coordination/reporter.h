@@ -1,15 +1,15 @@
-// What a task of a training job tells the launcher that started it.
+// Reports from a training task to its launcher.
 #pragma once
 
 #include "base/json.h"
 
 namespace shoal::learn {
 
-// Writes lines of JSON to the report pipe; does nothing without one. A reader that went away is no
-// error: nobody needs the reports. Thread-safe.
+// Writes JSON lines to the report pipe; does nothing without one. Write errors are ignored, because
+// reports are optional. Thread-safe.
 class Reporter {
  public:
-  // fd -1: none. Not owned.
+  // `fd` is not owned; −1: no pipe.
   explicit Reporter(int fd) : fd_(fd) {}
   void Progress(const json::object& progress) const { Write("progress", progress); }
   void Result(const json::object& result) const { Write("result", result); }

@@ -9,8 +9,9 @@
 namespace shoal::learn {
 namespace {
 
-constexpr auto kPollInterval = std::chrono::milliseconds(50);  // whether a server came back
-constexpr auto kRequestTimeout = std::chrono::seconds(5);      // then it looks again
+constexpr auto kPollInterval =
+    std::chrono::milliseconds(50);                         // between checks for restarted servers
+constexpr auto kRequestTimeout = std::chrono::seconds(5);  // for one request
 
 }  // namespace
 
@@ -55,7 +56,7 @@ void SharedBlobs::WatchRestarts() {
 }
 
 void SharedBlobs::Republish() {
-  // A restart that is counted after this makes another round.
+  // A restart counted after this line leads to another round.
   const int64_t now = client_->server_restarts();
   std::vector<std::pair<std::string, std::string>> due;
   {

@@ -1,11 +1,11 @@
-// What the workers of a job have agreed on before they train (who reads which part of the data, how
-// many threads each has, the vocabulary), as named blobs on the first server.
+// Decisions that the workers of a job share before they train (which worker reads which part of the
+// data, the number of threads, the vocabulary), as named blobs on the first server.
 //
-// A server that comes back without a checkpoint has forgotten them, and a worker that is still
-// looking for one, or was started again, would wait for ever for those that have moved on. So each
-// worker keeps what it has learnt and tells the servers again whenever one came back, from a thread
-// of its own: its other threads may be computing, or wait in a barrier for the very worker that is
-// looking. agreements_model_test.cc explores the rule.
+// A server that restarts without a checkpoint has lost them, and a worker that still needs one
+// would wait forever for workers that have moved on. Each worker therefore keeps the blobs it has
+// read or published and publishes them again when a server has restarted. That happens in a thread
+// of its own, because its other threads may be computing, or waiting in a barrier for the worker
+// that needs the blob. shared_blobs_model_test.cc explores the protocol exhaustively.
 #pragma once
 
 #include <condition_variable>
@@ -20,18 +20,19 @@
 
 namespace shoal::learn {
 
-// Thread-safe.
+// Reads and publishes named blobs and republishes them to restarted servers. Thread-safe. Owns a
+// thread, which the destructor joins.
 class SharedBlobs {
  public:
-  // The client is not owned, and must outlive this.
+  // `client` is not owned and must outlive this object.
   explicit SharedBlobs(ps::Client* client);
   ~SharedBlobs();
   SharedBlobs(const SharedBlobs&) = delete;
   SharedBlobs& operator=(const SharedBlobs&) = delete;
 
-  // What the servers know under this name, which is kept from now on. NotFound: nobody has told.
+  // Reads a blob and keeps it for republishing. NotFound if it has not been published.
   Result<std::string> Read(const std::string& name);
-  // Tells the servers, and keeps it.
+  // Publishes a blob and keeps it for republishing.
   Status Publish(const std::string& name, const std::string& bytes);
 
  private:
@@ -52,10 +53,12 @@ class SharedBlobs {
   std::thread watch_;
 };
 
-// Who decides what nobody knows yet: the first worker that has not ended.
+// True if `worker` has to make a decision that has not been made: it is the first worker that has
+// not ended.
 bool DecidesForAll(int worker, const std::vector<int>& ended);
-// Whether every worker that has not ended has its blob, `prefix` and its number, among `names`:
-// none of them then knows what is to be decided, for one that does tells it instead.
+// True if every worker that has not ended has a blob named `prefix` and its number among `names`.
+// Then none of them knows the decision, because a worker that knows it publishes it instead of
+// asking.
 bool AllHaveAsked(const std::string& prefix, const std::vector<std::string>& names, int workers,
                   const std::vector<int>& ended);
 

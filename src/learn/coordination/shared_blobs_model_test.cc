@@ -1,7 +1,6 @@
-// The rule by which workers agree on what one of them decides, explored exhaustively: the first
-// server may lose everything and workers may die at any moment, and yet everybody gets the answer,
-// and nobody another one than the others. Each step below is one request of part.cc,
-// vocabulary_phase.cc or shared_blobs.cc.
+// Exhaustive exploration of the protocol by which workers share one worker's decision: the first
+// server may lose all blobs and workers may die at any moment, and yet all workers get the same
+// answer. Each step is one request of part_assignment.cc, vocabulary_phase.cc or shared_blobs.cc.
 #include <gtest/gtest.h>
 
 #include "ps/testing/test_explorer.h"
@@ -16,12 +15,12 @@ enum Phase : uint8_t { kAsks, kDecides, kKnows, kEnded };
 struct State {
   struct Worker {
     uint8_t phase = kAsks;
-    uint8_t answer = 0;   // that it knows
-    uint8_t tells = 0;    // a server came back since it was told
-    uint8_t forgets = 0;  // it has still to remove who asked
+    uint8_t answer = 0;   // the answer it knows
+    uint8_t tells = 0;    // a server restarted since it published
+    uint8_t forgets = 0;  // it still has to remove the requests
   } workers[kWorkers];
   uint8_t answer = 0;  // on the server; 0: none
-  uint8_t asked = 0;   // workers' marks on the server
+  uint8_t asked = 0;   // the workers' requests on the server
   uint8_t decided = 0;
   uint8_t losses = 0;
   uint8_t deaths = 0;
@@ -79,7 +78,7 @@ class Model {
         } else if ((state.asked >> worker & 1) == 0) {
           next.asked |= static_cast<uint8_t>(1 << worker);
         } else if (DecidesForAll(state, worker) && AllHaveAsked(state)) {
-          one.phase = kDecides;  // it has seen the list; what comes next is another request
+          one.phase = kDecides;  // it has seen the list; the next step is another request
         } else {
           return;
         }
@@ -96,7 +95,8 @@ class Model {
     }
   }
 
-  // The worker knows: it trains, tells a server that came back, and ends; the first ends last.
+  // The worker knows the answer: it trains, republishes to a restarted server, and ends; the first
+  // worker ends last.
   static void Go(const State& state, int worker, ps::StateSpace<State>* space) {
     if (state.workers[worker].forgets != 0) {
       State next = state;
@@ -138,20 +138,20 @@ class Model {
   const bool skips_;
 };
 
-TEST(SharedBlobsModel, EverybodyGetsTheOneAnswerWhoeverDies) {
+TEST(SharedBlobsModel, AllWorkersGetOneAnswer) {
   ps::StateSpace<State> space;
   Model model(true, true);
   EXPECT_EQ(space.Explore({}, model), "");
   EXPECT_GT(space.states(), 1000u);
 }
 
-TEST(SharedBlobsModel, FindsWhoWaitsForEverWhereWhoKnowsDoesNotTellAgain) {
+TEST(SharedBlobsModel, WithoutRepublishingAWorkerWaitsForever) {
   ps::StateSpace<State> space;
   Model model(false, true);
   EXPECT_EQ(space.Explore({}, model), "a worker waits for ever");
 }
 
-TEST(SharedBlobsModel, FindsWhoWaitsForEverForOneThatHasEnded) {
+TEST(SharedBlobsModel, WaitingForEndedWorkersNeverEnds) {
   ps::StateSpace<State> space;
   Model model(true, false);
   EXPECT_EQ(space.Explore({}, model), "a worker waits for ever");

@@ -1,6 +1,6 @@
-// The check that a training has seen its data as often as it should have: the number of examples
-// (or words) that were trained is the number that was counted, once for each epoch. Trainers call
-// it at an epoch's end and before they save: what does not add up fails the job.
+// Checks that a training has processed all data: the number of trained examples (or words) must be
+// the number counted in one pass, times the epochs. Trainers check it at the end of an epoch and
+// before they save; a difference fails the job.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace shoal::learn {
 
 struct TrainedCount {
-  uint64_t trained = 0;  // over all epochs and all restarts; what was trained twice counts twice
+  uint64_t trained = 0;  // over all epochs and restarts; repetitions count again
   uint64_t counted = 0;  // in one pass over the data
   uint64_t epochs = 0;
   std::string_view unit = "examples";
@@ -20,12 +20,11 @@ struct TrainedCount {
   uint64_t expected() const { return counted * epochs; }
 };
 
-// FailedPrecondition if trained is not counted × epochs; `what`: whose numbers they are, such as
-// "worker 3" or "the job".
+// FailedPrecondition unless trained == counted × epochs. `what` names the numbers' owner: "worker
+// 3" or "the job".
 Status CheckTrainedCount(const TrainedCount& numbers, std::string_view what);
 
-// The numbers as they stand in a job's result, named after the unit: examples_trained, examples,
-// epochs.
+// The numbers for a job's result, named by the unit: examples_trained, examples, epochs.
 json::object TrainedCountMetadata(const TrainedCount& numbers);
 
 }  // namespace shoal::learn

@@ -22,7 +22,7 @@ struct Cache {
   host::BlobCache blobs;
 };
 
-// Names in a directory for all users could be somebody else's, and lead to other content.
+// Entries in a directory that all users can write might be another user's, with other content.
 Status CheckOwner(const fs::path& root) {
   struct stat info {};
   if (::stat(root.c_str(), &info) != 0) return ErrnoStatus(errno, root.string());
@@ -45,8 +45,8 @@ Result<Cache> OpenCache(const DataCacheOptions& options) {
   return Cache{std::move(root), std::move(blobs)};
 }
 
-// How much of each file these shards read, by its place in the corpus. Compressed ones are read
-// from their beginning, so that counts as all.
+// How much of each file these shards read, by index in the corpus. Compressed files are read from
+// their beginning, so that everything counts.
 std::map<size_t, uint64_t> BytesOf(const data::Corpus& corpus,
                                    const std::vector<data::Shard>& shards) {
   std::map<size_t, uint64_t> bytes;
@@ -64,7 +64,7 @@ std::map<size_t, uint64_t> BytesOf(const data::Corpus& corpus,
   return bytes;
 }
 
-// Whether a file is to be kept on this host at all.
+// True if the file should be cached on this host.
 bool ShouldCache(const DataCacheOptions& options, bool remote) {
   return options.keep == CacheMode::kOn || (options.keep == CacheMode::kAuto && remote);
 }
@@ -84,9 +84,9 @@ std::optional<std::vector<CachedPart>> FindCachedParts(const data::Corpus& corpu
   if (wanted.empty()) return std::nullopt;
   std::error_code error;
   std::vector<CachedPart> held;
-  if (!fs::exists(CacheDirectory(options), error)) return held;  // nothing was ever kept here
+  if (!fs::exists(CacheDirectory(options), error)) return held;  // the cache is empty
   const Result<Cache> cache = OpenCache(options);
-  if (!cache.ok()) return held;  // CacheShards says why
+  if (!cache.ok()) return held;  // CacheShards logs the reason
   std::map<uint64_t, uint64_t> bytes;
   for (const size_t file : wanted) {
     if (!host::IsCached(corpus.files()[file].path, cache->root, cache->blobs)) continue;

@@ -1,5 +1,5 @@
-// Data that is brought near: which files are copied, that the text stays the same, and what is done
-// where nothing can be kept.
+// The data cache: which files are copied, that the text stays the same, and the behaviour if
+// nothing can be cached.
 #include "learn/data_locality/data_cache.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class NearTest : public testing::Test {
+class DataCacheTest : public testing::Test {
  protected:
   // Four files of different words; a worker of two reads the first one and half of the second …
   void SetUp() override {
@@ -46,7 +46,7 @@ class NearTest : public testing::Test {
   DataCacheOptions options_;
 };
 
-TEST_F(NearTest, WhatComesOverTheNetworkIsCopiedOnceAndFoundThen) {
+TEST_F(DataCacheTest, NetworkFilesAreCopiedOnce) {
   const CachedCorpus first = Bring(0, 1);
   EXPECT_EQ(first.bytes.local, SizeOf(0));
   EXPECT_EQ(first.bytes.copied, SizeOf(1) + SizeOf(2) + SizeOf(3));
@@ -57,26 +57,26 @@ TEST_F(NearTest, WhatComesOverTheNetworkIsCopiedOnceAndFoundThen) {
   const data::Corpus corpus = data::Corpus::Open(paths_).value();
   EXPECT_EQ(second.corpus.fingerprint(), corpus.fingerprint());
   EXPECT_EQ(CountsOf(second.corpus, 0, 1), CountsOf(corpus, 0, 1));
-  // Also when all has been evicted meanwhile.
+  // Also if all copies have been evicted meanwhile.
   fs::remove_all(options_.cache);
   EXPECT_EQ(CountsOf(second.corpus, 0, 1), CountsOf(corpus, 0, 1));
 }
 
-TEST_F(NearTest, AFileOfWhichLittleIsReadStaysWhereItIs) {
+TEST_F(DataCacheTest, AFileOfWhichLittleIsReadStaysWhereItIs) {
   const CachedCorpus part = Bring(2, 12);  // of the third file a third
   EXPECT_EQ(part.bytes.copied + part.bytes.kept, 0u);
   EXPECT_GT(part.bytes.remote, 0u);
   EXPECT_FALSE(fs::exists(options_.cache));
 }
 
-TEST_F(NearTest, ACopyThatIsThereIsReadHoweverLittleOfIt) {
+TEST_F(DataCacheTest, ACopyThatIsThereIsReadHoweverLittleOfIt) {
   Bring(0, 1);
   const CachedCorpus part = Bring(2, 12);
   EXPECT_GT(part.bytes.kept, 0u);
   EXPECT_EQ(part.bytes.remote + part.bytes.copied, 0u);
 }
 
-TEST_F(NearTest, WhatAHostHoldsOfEachPart) {
+TEST_F(DataCacheTest, CachedBytesOfEachPart) {
   const data::Corpus corpus = data::Corpus::Open(paths_).value();
   EXPECT_EQ(FindCachedParts(corpus, 4, options_), std::vector<CachedPart>{});
   EXPECT_FALSE(fs::exists(options_.cache));
@@ -93,7 +93,7 @@ TEST_F(NearTest, WhatAHostHoldsOfEachPart) {
   EXPECT_EQ(FindCachedParts(corpus, 4, options_), std::nullopt);
 }
 
-TEST_F(NearTest, AFileThatHasChangedIsCopiedAgain) {
+TEST_F(DataCacheTest, AFileThatHasChangedIsCopiedAgain) {
   Bring(0, 1);
   std::ofstream(paths_[3]) << "other words, and fewer\n";
   const CachedCorpus again = Bring(0, 1);
@@ -102,7 +102,7 @@ TEST_F(NearTest, AFileThatHasChangedIsCopiedAgain) {
   EXPECT_EQ(CountsOf(again.corpus, 0, 1), CountsOf(data::Corpus::Open(paths_).value(), 0, 1));
 }
 
-TEST_F(NearTest, ACopyThatIsNotWhatItWasIsMadeAgain) {
+TEST_F(DataCacheTest, ADamagedCopyIsMadeAgain) {
   Bring(0, 1);
   for (const auto& entry : fs::recursive_directory_iterator(options_.cache / "blobs")) {
     if (!entry.is_regular_file()) continue;
@@ -114,10 +114,10 @@ TEST_F(NearTest, ACopyThatIsNotWhatItWasIsMadeAgain) {
   EXPECT_EQ(CountsOf(again.corpus, 0, 1), CountsOf(data::Corpus::Open(paths_).value(), 0, 1));
 }
 
-TEST_F(NearTest, WhereNothingCanBeKeptAllIsReadFromWhereItLies) {
+TEST_F(DataCacheTest, WhereNothingCanBeKeptAllIsReadFromWhereItLies) {
   const std::string whole = CountsOf(data::Corpus::Open(paths_).value(), 0, 1);
   fs::create_directories(options_.cache);
-  fs::permissions(options_.cache, fs::perms::all);  // others could name copies there
+  fs::permissions(options_.cache, fs::perms::all);  // other users could create entries there
   const CachedCorpus shared = Bring(0, 1);
   EXPECT_EQ(shared.bytes.remote, SizeOf(1) + SizeOf(2) + SizeOf(3));
   EXPECT_EQ(CountsOf(shared.corpus, 0, 1), whole);
@@ -132,7 +132,7 @@ TEST_F(NearTest, WhereNothingCanBeKeptAllIsReadFromWhereItLies) {
   EXPECT_EQ(Bring(0, 1).bytes.remote, SizeOf(1) + SizeOf(2) + SizeOf(3));
 }
 
-TEST_F(NearTest, NamesOfWhatHasBeenEvictedGo) {
+TEST_F(DataCacheTest, NamesOfEvictedFilesAreRemoved) {
   Bring(0, 1);
   fs::remove_all(options_.cache / "blobs");
   std::ofstream(paths_[3]) << "other words\n";
@@ -143,7 +143,7 @@ TEST_F(NearTest, NamesOfWhatHasBeenEvictedGo) {
   EXPECT_EQ(names, 3u);  // one a file, though one had another name before
 }
 
-TEST_F(NearTest, ANameThatAnotherWorkerIsMakingIsLeftAlone) {
+TEST_F(DataCacheTest, ANameThatAnotherWorkerIsMakingIsLeftAlone) {
   fs::create_directories(options_.cache / "names");
   const fs::path aside = options_.cache / "names" / (std::string(64, 'a') + ".tmp-0a1b2c");
   std::ofstream(aside) << "";
@@ -151,7 +151,7 @@ TEST_F(NearTest, ANameThatAnotherWorkerIsMakingIsLeftAlone) {
   EXPECT_TRUE(fs::exists(aside));
 }
 
-TEST_F(NearTest, NamesThatLieLeadNowhere) {
+TEST_F(DataCacheTest, NamesThatLieLeadNowhere) {
   Bring(0, 1);
   int lied = 0;
   for (const auto& entry : fs::directory_iterator(options_.cache / "names")) {

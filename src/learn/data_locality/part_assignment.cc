@@ -29,7 +29,7 @@ std::string EncodeCachedParts(const std::vector<CachedPart>& held) {
   return bytes;
 }
 
-// Nothing where it is no such thing: a preference only.
+// Malformed data counts as no preference.
 std::vector<CachedPart> DecodeCachedParts(std::string_view bytes, uint32_t workers) {
   ByteReader reader(bytes);
   uint32_t count = 0;
@@ -70,7 +70,8 @@ Result<PartAssignment> DecodeParts(std::string bytes, const PartRequest& ask) {
   return PartAssignment{parts[static_cast<size_t>(ask.index)], std::move(bytes)};
 }
 
-// Of the one that decides: once all have said what their hosts hold, or have had the time to.
+// For the deciding worker: waits until all have published their cached parts, or the timeout has
+// passed, then publishes the decision.
 Status DecideParts(const PartRequest& ask, const std::vector<std::string>& names) {
   const auto workers = static_cast<uint32_t>(ask.workers);
   std::vector<std::vector<CachedPart>> held(workers);
@@ -128,7 +129,7 @@ Result<PartAssignment> AgreeOnParts(const PartRequest& ask, const data::Corpus& 
   if (ask.fixed || ask.workers == 1 || ask.data_cache->keep == CacheMode::kOff)
     return PartAssignment{own, {}};
   const TimePoint begin = RealClock::Get()->Now();
-  std::optional<std::optional<std::vector<CachedPart>>> held;  // not looked yet
+  std::optional<std::optional<std::vector<CachedPart>>> held;  // unset: not determined yet
   for (int attempt = 0;; ++attempt) {
     Result<std::string> told = ask.shared_blobs->Read(kParts);
     if (told.ok()) return DecodeParts(std::move(*told), ask);
@@ -138,7 +139,7 @@ Result<PartAssignment> AgreeOnParts(const PartRequest& ask, const data::Corpus& 
     const Duration waited = RealClock::Get()->Now() - begin;
     const std::vector<int> ended = ask.ended ? ask.ended() : std::vector<int>();
     const bool decides = DecidesForAll(ask.index, ended);
-    if (decides && !*held) {  // nothing is kept of this data: nobody moves
+    if (decides && !*held) {  // no data is cached: no part moves
       TRY(DecideParts(ask, {}));
       continue;
     }

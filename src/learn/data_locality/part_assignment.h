@@ -1,9 +1,10 @@
-// Which part of the data each worker takes: those of its host's copies where it can be (near.h), so
-// that a job that runs again on the same hosts finds its bytes there, whatever its workers are
-// called now. The data is cut into as many parts as there are workers; only who takes which moves.
+// Assigns the parts of the data to workers, preferably those in the cache of their host
+// (data_cache.h), so that a job that runs again on the same hosts reads local copies, whatever its
+// workers' numbers are. There are as many parts as workers; only their assignment changes.
 //
-// Called by workers before they read. Through named blobs on the servers, "near/WORKER" (what a
-// host holds) and "parts" (what the first worker decides), which are in every checkpoint.
+// Workers call it before they read. It uses two kinds of named blobs on the servers: "near/WORKER"
+// (the parts in the cache of the worker's host) and "parts" (the first worker's decision), which
+// are part of every checkpoint.
 #pragma once
 
 #include <atomic>
@@ -18,37 +19,42 @@
 
 namespace shoal::learn {
 
-// What the others wait for at most; the first worker waits a part of it for what they hold.
+// Timeouts: of a worker for the decision, and of the first worker for the cached parts of the
+// others.
 inline constexpr Duration kPartsTimeout = std::chrono::minutes(10);
 inline constexpr Duration kCachedPartsTimeout = std::chrono::seconds(15);
 
+// What AgreeOnParts needs of a worker. Pointers are not owned.
 struct PartRequest {
   int index = 0;
   int workers = 1;
-  // Every worker keeps the part of its own number: where the result depends on who trains what.
+  // Every worker takes the part of its own number: for jobs whose result depends on the assignment.
   bool fixed = false;
   const DataCacheOptions* data_cache = nullptr;  // not owned, as all below
   ps::Client* client = nullptr;
   SharedBlobs* shared_blobs = nullptr;
   const std::atomic<bool>* stop = nullptr;
-  std::function<std::vector<int>()> ended = {};  // workers that have, as far as is known; or empty
+  std::function<std::vector<int>()> ended = {};  // workers that have ended; may be empty
   Duration cached_parts_timeout = kCachedPartsTimeout;
 };
 
+// The result: which part each worker reads.
 struct PartAssignment {
-  uint64_t own = 0;  // this worker's, of as many as there are workers
-  std::string told;  // as the servers have it for workers that come again; empty: nobody moved
+  uint64_t own = 0;  // this worker's part
+  std::string told;  // the blob, for restarted workers; empty: part = worker
 
-  // Another worker's.
+  // The part of another worker.
   uint64_t Of(int worker) const;
 };
 
-// Asks the servers, and as the first worker decides. The same answer in every life of a worker.
-// Cancelled if *stop became true meanwhile; DeadlineExceeded if the first worker says nothing.
+// Reads the decision from the servers, or makes it as the first worker. Restarted workers get the
+// same answer. Cancelled if *stop becomes true; DeadlineExceeded if the first worker does not
+// answer.
 Result<PartAssignment> AgreeOnParts(const PartRequest& ask, const data::Corpus& corpus);
 
-// The part of each worker: the most bytes first, then each its own number where that is free.
-// `held`: by worker. Every part once. O(n log n) in what is held.
+// Assigns every part to one worker: those with the most cached bytes first, then each remaining
+// worker its own number if that is free. `held`: cached parts by worker. O(n log n) in their
+// number.
 std::vector<uint32_t> AssignParts(const std::vector<std::vector<CachedPart>>& held);
 
 }  // namespace shoal::learn

@@ -1,5 +1,5 @@
-// Who takes which part: towards the hosts that hold the bytes, every part once, and the same answer
-// in every life of a worker. Two pretend hosts are two caches.
+// The assignment of parts: preferably to hosts that have the bytes in their cache, every part once,
+// and the same answer for restarted workers. Two cache directories simulate two hosts.
 #include "learn/data_locality/part_assignment.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
-TEST(AssignParts, NobodyMovesWithoutNeed) {
+TEST(AssignParts, WorkersKeepTheirPartsWithoutNeed) {
   EXPECT_THAT(AssignParts({{}, {}, {}}), ElementsAre(0, 1, 2));
   // Both hosts hold all.
   EXPECT_THAT(AssignParts({{{0, 5}, {1, 5}}, {{0, 5}, {1, 5}}}), ElementsAre(0, 1));
@@ -103,7 +103,7 @@ class AgreeOnPartTest : public testing::Test {
                         *corpus_);
   }
 
-  // The parts of two workers on these hosts, and what they bring near of them.
+  // The parts of two workers on these hosts, and the bytes that they read into their caches.
   std::vector<uint64_t> Both(const std::string& host0, const std::string& host1) {
     std::optional<Result<PartAssignment>> zero, one;
     std::thread other([&] { one.emplace(Ask(1, host1)); });
@@ -140,11 +140,11 @@ TEST_F(AgreeOnPartTest, AJobThatRunsAgainFindsItsBytesOnTheSameHosts) {
   EXPECT_THAT(Both("a", "b"), ElementsAre(0, 1));
   EXPECT_EQ(read_.copied, corpus_->stored_bytes());
   StartServer();
-  // The cluster has put them the other way round.
+  // The cluster has exchanged their hosts.
   EXPECT_THAT(Both("b", "a"), ElementsAre(1, 0));
   EXPECT_EQ(read_.kept, corpus_->stored_bytes());
   EXPECT_EQ(read_.copied + read_.remote, 0u);
-  // A host that is new gets what the other does not hold.
+  // A new host gets the part that the other one has not cached.
   StartServer();
   EXPECT_THAT(Both("c", "a"), ElementsAre(1, 0));
   EXPECT_EQ(read_.kept, corpus_->stored_bytes() / 2);
@@ -158,14 +158,14 @@ TEST_F(AgreeOnPartTest, AWorkerThatComesAgainHasThePartItHad) {
   EXPECT_EQ(Ask(0, "c")->own, 1u);
 }
 
-TEST_F(AgreeOnPartTest, WhereTheResultDependsOnItNobodyMoves) {
+TEST_F(AgreeOnPartTest, FixedAssignmentsDoNotMove) {
   Both("a", "b");
   StartServer();
-  EXPECT_EQ(Ask(0, "b", true)->own, 0u);  // asks nobody: there is only one of them
+  EXPECT_EQ(Ask(0, "b", true)->own, 0u);  // no exchange: there is only one worker
   EXPECT_EQ(Ask(1, "a", true)->own, 1u);
 }
 
-TEST_F(AgreeOnPartTest, DataOfTheHostsOwnDisksWaitsForNobody) {
+TEST_F(AgreeOnPartTest, LocalDataDoesNotWait) {
   on_network_ = false;
   EXPECT_EQ(Ask(0, "a")->own, 0u);
   EXPECT_EQ(Ask(1, "b")->own, 1u);

@@ -1,4 +1,4 @@
-// Field-aware factorization machines as an entry of the registry (learn/algorithm.h).
+// Registry entry of field-aware factorization machines (learn/algorithm.h).
 #pragma once
 
 #include "learn/algorithm.h"

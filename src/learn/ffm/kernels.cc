@@ -1,6 +1,6 @@
-// Compiled once for each instruction set by foreach_target.h, which includes this file again and
-// again. Vectors go over a feature's factors as they lie, whatever fields they are of: groups of
-// kLanes in which no field of the row is are left out, and lanes of other fields have gradient 0.
+// Compiled once for each instruction set by foreach_target.h, which includes this file repeatedly.
+// Vectors cover a feature's factors in memory order, whatever their fields: groups of kLanes
+// without a field of the row are skipped, and lanes of other fields have gradient 0.
 #include "learn/ffm/kernels.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "learn/ffm/row_fields.h"
 #include "learn/fm/kernels_scalar.h"
 
-// AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
+// AVX3_DL has no advantage here; below SSE4 the scalar functions are used.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "learn/ffm/kernels.cc"
@@ -33,9 +33,9 @@ using fm::HWY_NAMESPACE::Descend;
 using fm::HWY_NAMESPACE::Initial;
 
 constexpr uint32_t kLineFloats = 16;
-constexpr uint32_t kAhead = 2;  // features whose state is asked for before their turn
+constexpr uint32_t kAhead = 2;  // features whose state is prefetched
 
-// D of a feature lies in order: its first lines are enough for the machine to guess the rest.
+// D of a feature is contiguous: after its first lines the hardware prefetcher continues.
 HWY_INLINE void Prefetch(const Rule& rule, const float* state, const Row& row, uint32_t i) {
   if (i >= row.count) return;
   const float* const at = state + size_t{rule.width()} * row.features[i];
@@ -46,7 +46,7 @@ HWY_INLINE void Prefetch(const Rule& rule, const float* state, const Row& row, u
   }
 }
 
-// S of the field at `place` grows by v·x; at: the feature's D.
+// Adds v·x to S of the field with index `place`; at: the feature's D.
 HWY_INLINE void AddUp(const Rule& rule, const float* at, uint32_t feature, V x,
                       const RowFields& fields, uint32_t place) {
   const D d;

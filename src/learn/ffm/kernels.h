@@ -28,7 +28,7 @@ using fm::Rule;
 using sparse::Row;
 using sparse::Scratch;
 
-// As those of learn/fm.
+// As in learn/fm.
 std::vector<std::string_view> AvailableKernels();
 Result<const Kernels*> ChooseKernels(std::string_view name);
 

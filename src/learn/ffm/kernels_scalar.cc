@@ -8,8 +8,8 @@
 namespace shoal::learn::ffm {
 namespace {
 
-// Leaves ∂/∂v of every feature in scratch->factors, [count × stored], and in scratch->places which
-// vectors have met somebody, [count × fields].
+// Writes ∂/∂v of every feature to scratch->factors, [count × stored], and to scratch->places which
+// vectors occur in a pair, [count × fields].
 float Pairs(const Rule& rule, const float* state, const Row& row, Scratch* scratch) {
   const uint32_t k = rule.per_field();
   scratch->factors.assign(size_t{rule.stored} * row.count, 0.0f);

@@ -1,4 +1,4 @@
-// The kernels in plain C++, pair by pair: the reference that the others are tested against.
+// Scalar kernels, pair by pair: the reference for the tests of the others.
 #pragma once
 
 #include "learn/ffm/kernels.h"

@@ -91,8 +91,8 @@ TEST(FfmKernels, EveryInstructionSetAgreesWithTheReference) {
   }
 }
 
-// The gradient that a step takes is that of the log-loss, by finite differences of the definition,
-// and vectors that have met nobody stay as they are.
+// The gradient of a step is that of the log-loss, by finite differences of the definition, and
+// vectors without a pair do not change.
 TEST(FfmKernels, GradientIsThatOfTheLoss) {
   for (const std::string_view name : AvailableKernels()) {
     const Kernels& kernels = **ChooseKernels(name);
@@ -120,8 +120,8 @@ TEST(FfmKernels, GradientIsThatOfTheLoss) {
   }
 }
 
-// What is not of a row's features and fields is not touched, λ or not.
-TEST(FfmKernels, VectorsThatMeetNobodyStay) {
+// Vectors outside of a row's features and fields do not change, for any λ.
+TEST(FfmKernels, VectorsWithoutPairsStay) {
   for (const std::string_view name : AvailableKernels()) {
     const Kernels& kernels = **ChooseKernels(name);
     const Rule rule = RuleOf(5, 2);

@@ -1,5 +1,5 @@
-// A field-aware factorization machine as training on sparse examples knows it: learn/fm's learner
-// with a vector a field, and other arithmetic for the pairs (kernels.h).
+// A field-aware factorization machine for training on sparse examples: learn/fm's learner with one
+// vector for each field, and its own arithmetic for pairs (kernels.h).
 #pragma once
 
 #include <memory>
@@ -12,8 +12,7 @@ namespace shoal::learn::ffm {
 
 class FfmLearner final : public fm::FmLearner {
  public:
-  // Of one field, until ForFields says how many there are. InvalidArgument for instructions that
-  // this machine does not have.
+  // Has one field until ForFields. InvalidArgument for instructions that this machine lacks.
   static Result<FfmLearner> Make(const Params& params);
 
   uint32_t fields() const override { return rule_.fields; }

@@ -1,5 +1,5 @@
-// A field-aware factorization machine's parameters: those of learn/fm with defaults of its own, and
-// the number of fields.
+// Parameters of a field-aware factorization machine: those of learn/fm with other defaults, and the
+// number of fields.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace shoal::learn::ffm {
 
-// Plain data; `factors` are those of one vector, of which a feature has one for each field.
+// Plain data; `factors` is the length of one vector; a feature has one vector for each field.
 struct Params : fm::Params {
   static constexpr std::string_view kName = "ffm";
-  static std::span<const ParamField<Params>> Fields();  // constant, lives for ever
+  static std::span<const ParamField<Params>> Fields();  // static storage
 
   Params();
 };

@@ -58,7 +58,7 @@ void RowFields::Number(const Row& row) {
 
 void RowFields::FindGroups() {
   header_[1] = 0;
-  uint32_t next = 0;  // the first group that is not looked at yet
+  uint32_t next = 0;  // the first group not yet handled
   for (uint32_t field = 0; field < rule_.fields; ++field) {
     if (places_[field] == 0) continue;
     const uint32_t end = ((field + 1) * k_ + fm::kLanes - 1) / fm::kLanes;

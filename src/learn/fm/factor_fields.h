@@ -1,4 +1,4 @@
-// The parameters that factorization machines with and without fields share.
+// Parameters shared by factorization machines with and without fields.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace shoal::learn::fm {
 
-// The table's entries, for fm::Params or what derives from it. The defaults of the factors are an
-// algorithm's own, as texts: those that its Params begin with.
+// Table entries for fm::Params or a derived struct. The defaults of the factors' parameters are
+// given as texts and equal the initial values of the algorithm's Params.
 struct FactorDefaults {
   std::string_view factors = "8";
   std::string_view factors_doc =

@@ -1,4 +1,4 @@
-// Factorization machines as an entry of the registry (learn/algorithm.h).
+// Registry entry of factorization machines (learn/algorithm.h).
 #pragma once
 
 #include "learn/algorithm.h"

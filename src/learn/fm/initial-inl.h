@@ -1,4 +1,4 @@
-// V₀ in a vector's lanes, for every instruction set: included again for each of them by files that
+// V₀ in the lanes of a vector, for every instruction set: included repeatedly by files that
 // foreach_target.h compiles (learn/fm/kernels.cc, learn/ffm/kernels.cc).
 #if defined(SHOAL_LEARN_FM_INITIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHOAL_LEARN_FM_INITIAL_INL_H_
@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 using D = hwy::HWY_NAMESPACE::CappedTag<float, kLanes>;
 using V = hwy::HWY_NAMESPACE::Vec<D>;
 
-// Mix32 and what follows in InitialFactor, bit for bit.
+// The vector form of Mix32 and InitialFactor, bit for bit.
 HWY_INLINE V Initial(D d, uint32_t feature, const uint32_t* salts, const float* scales) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::Rebind<uint32_t, D> du;
@@ -31,7 +31,8 @@ HWY_INLINE V Initial(D d, uint32_t feature, const uint32_t* salts, const float* 
   return hn::Mul(hn::ConvertTo(d, whole), hn::LoadU(d, scales));
 }
 
-// AdaGrad: the lanes of D at `at` and of G at `sums` by the gradient g; a g of 0 changes nothing.
+// AdaGrad: updates the lanes of D at `at` and of G at `sums` by the gradient g; a zero gradient
+// changes nothing.
 HWY_INLINE void Descend(D d, V g, V alpha, V beta, float* at, float* sums) {
   namespace hn = hwy::HWY_NAMESPACE;
   const V squares = hn::MulAdd(g, g, hn::Max(hn::LoadU(d, sums), hn::Zero(d)));

@@ -1,13 +1,13 @@
-// Compiled once for each instruction set by foreach_target.h, which includes this file again and
-// again. A vector is a group of kLanes factors, or half of one where registers are shorter; the
-// groups of a row are gone through one after another.
+// Compiled once for each instruction set by foreach_target.h, which includes this file repeatedly.
+// A vector is a group of kLanes factors, or half of one where registers are shorter; the groups of
+// a row are processed in order.
 #include "learn/fm/kernels.h"
 
 #include <algorithm>
 
 #include "learn/fm/kernels_scalar.h"
 
-// AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
+// AVX3_DL has no advantage here; below SSE4 the scalar functions are used.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "learn/fm/kernels.cc"
@@ -25,9 +25,10 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-constexpr uint32_t kAhead = 8;  // rows of state that are asked for before their turn
+constexpr uint32_t kAhead = 8;  // rows of state that are prefetched
 
-// A feature's lines of state are somewhere in a big memory; D and G of one are side by side.
+// The cache lines of a feature's state are at random positions in a large array; its D and G are
+// adjacent.
 HWY_INLINE void Prefetch(const Rule& rule, const float* state, const Row& row, uint32_t i) {
   if (i >= row.count) return;
   const float* const at = state + size_t{rule.width()} * row.features[i];

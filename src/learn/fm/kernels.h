@@ -25,9 +25,9 @@ namespace shoal::learn::fm {
 using sparse::Row;
 using sparse::Scratch;
 
-// Factors are stored in groups of so many.
+// Factors are stored in groups of this size.
 inline constexpr uint32_t kLanes = 8;
-// [z, n] in front of D.
+// Floats before D: [z, n].
 inline constexpr uint32_t kLinearFloats = 2;
 
 // Constant after MakeRule.
@@ -35,7 +35,7 @@ struct Rule {
   float alpha = 0.1f;
   float beta = 1;
   float l2 = 0;
-  uint32_t factors = 8;         // of a feature, over all fields where there are some
+  uint32_t factors = 8;         // of a feature, over all fields
   uint32_t fields = 0;          // of learn/ffm; 0: none
   uint32_t stored = 8;          // rounded up to whole groups
   std::vector<uint32_t> salts;  // [stored], of V₀
@@ -60,25 +60,25 @@ Rule MakeRule(const RuleOptions& options);
 // V₀ of (feature, factor).
 float InitialFactor(const Rule& rule, uint32_t feature, uint32_t factor);
 
-// Functions for one instruction set. Constant, lives for ever; thread-safe (states are read and
-// written without synchronisation, as Hogwild does).
+// The functions for one instruction set. Static storage; thread-safe (states are read and written
+// without synchronisation, as in Hogwild).
 struct Kernels {
   const char* name = "";
 
-  // The pairs' part of the margin. Leaves v of the row's features, and S, in scratch->factors for
+  // The pairs' part of the margin. Stores v of the row's features, and S, in scratch->factors for
   // `step`. O(count × factors).
   float (*pairs)(const Rule& rule, const float* state, const Row& row, Scratch* scratch) = nullptr;
-  // The step on v by error = p − y, after `pairs` of the same row.
+  // The step on v by error = p − y. Call after `pairs` of the same row.
   void (*step)(const Rule& rule, float* state, const Row& row, float error,
                Scratch* scratch) = nullptr;
 };
 
-// The names that this machine can run, best first: of "avx512", "avx2", "sse4", and always
-// "scalar".
+// The instruction sets that this machine can run, best first: of "avx512", "avx2", "sse4", and
+// always "scalar".
 std::vector<std::string_view> AvailableKernels();
 
-// "auto" is what SHOAL_SIMD names, else the best. InvalidArgument for a name that this machine
-// cannot run.
+// Finds the functions by name; "auto" means the value of SHOAL_SIMD, else the best. InvalidArgument
+// for a name that this machine cannot run.
 Result<const Kernels*> ChooseKernels(std::string_view name);
 
 }  // namespace shoal::learn::fm

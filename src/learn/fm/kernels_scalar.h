@@ -1,4 +1,4 @@
-// The kernels in plain C++: the reference that the others are tested against.
+// Scalar kernels: the reference for the tests of the others.
 #pragma once
 
 #include "learn/fm/kernels.h"
@@ -19,7 +19,7 @@ inline float Value(const Row& row, uint32_t i) {
   return row.values == nullptr ? row.scale : row.scale * row.values[i];
 }
 
-// Floats of Scratch::factors: S, then v of every feature.
+// Size of Scratch::factors: S, then v of every feature.
 inline size_t ScratchFloats(const Rule& rule, uint32_t count) {
   return size_t{rule.stored} * (count + 1);
 }

@@ -46,7 +46,7 @@ Result<FmLearner> FmLearner::Make(const Params& params) {
 
 float FmLearner::Step(float* state, float* bias, const Row& row, float label,
                       Scratch* scratch) const {
-  // The pairs first: they ask for the states ahead of their use.
+  // The pairs come first: they prefetch the states.
   const float pairs = kernels_->pairs(rule_, state, row, scratch);
   const float bias_weight = bias == nullptr ? 0 : logistic::FtrlWeight(linear_rule_, bias);
   const float margin =

@@ -1,5 +1,5 @@
-// A factorization machine of order 2 as training on sparse examples knows it: weights by
-// FTRL-proximal, factors by AdaGrad, one state for both (kernels.h).
+// A factorization machine of order 2 for training on sparse examples: weights by FTRL-proximal,
+// factors by AdaGrad, in one state (kernels.h).
 #pragma once
 
 #include <vector>
@@ -14,13 +14,13 @@ namespace shoal::learn::fm {
 
 class FmLearner : public sparse::Learner {
  public:
-  // InvalidArgument for instructions that this machine does not have.
+  // InvalidArgument for instructions that this machine lacks.
   static Result<FmLearner> Make(const Params& params);
 
   uint32_t width() const override { return rule_.width(); }
   float Step(float* state, float* bias, const Row& row, float label,
              Scratch* scratch) const override;
-  // Features that no example had have weight and factors 0.
+  // Features that occur in no example have weight and factors 0.
   model::FactorModel EmptyModel(uint64_t features) const override;
   void FillModel(const float* state, uint64_t first, uint64_t count,
                  model::FactorModel* model) const override;
@@ -29,7 +29,8 @@ class FmLearner : public sparse::Learner {
   float Gradients(const float* weights, const Row& row, float* gradients) const override;
 
  protected:
-  // With `kernels` for the pairs, and vectors for `fields` fields unless that is 0.
+  // For learn/ffm: with `kernels` for the pairs, and with vectors for `fields` fields unless that
+  // is 0.
   FmLearner(const Params& params, uint32_t fields, const logistic::Kernels* linear,
             const Kernels* kernels);
 
@@ -37,7 +38,7 @@ class FmLearner : public sparse::Learner {
   const Rule rule_;
 
  private:
-  // Those of the pairs, behind the weights'. Give what the pairs bring to the margin.
+  // Gradients of the pairs, after those of the weights. Return the pairs' part of the margin.
   float PairGradients(const float* weights, const Row& row, float* gradients) const;
   float FieldGradients(const float* weights, const Row& row, float* gradients) const;
 

@@ -1,5 +1,5 @@
-// A factorization machine's parameters: the one table that file, flags, documentation and
-// model.json come from, and the struct that the trainer reads.
+// Parameters of a factorization machine: the table for file, flags, documentation and model.json,
+// and the struct that the trainer reads.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace shoal::learn::fm {
 
-// Plain data. alpha, beta, l1 and l2 are those of the weights, as in logistic regression.
+// Plain data. alpha, beta, l1 and l2 apply to the weights, as in logistic regression.
 struct Params : sparse::CommonParams {
   static constexpr std::string_view kName = "fm";
-  static std::span<const ParamField<Params>> Fields();  // constant, lives for ever
+  static std::span<const ParamField<Params>> Fields();  // static storage
 
   int64_t factors = 8;
   double alpha = 0.7;

@@ -1,6 +1,6 @@
-// Compiled once for each instruction set by foreach_target.h, which includes this file again and
-// again. A row's states are first copied side by side, eight bytes a feature, and copied back in
-// the end: every instruction set has what that takes, scatter not (docs/adr/0030).
+// Compiled once for each instruction set by foreach_target.h, which includes this file repeatedly.
+// A row's states are first copied to contiguous memory, eight bytes a feature, and copied back at
+// the end: unlike scatter instructions, that works in every instruction set (docs/adr/0030).
 #include "learn/logistic/kernels.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 #include "learn/logistic/kernels_scalar.h"
 
-// AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
+// AVX3_DL has no advantage here; below SSE4 the scalar functions are used.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "learn/logistic/kernels.cc"
@@ -30,7 +30,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// What a step needs of its rule, in every lane.
+// The rule's constants, broadcast to all lanes.
 struct Lanes {
   explicit Lanes(const Rule& rule)
       : alpha(hn::Set(D(), rule.alpha)),
@@ -42,7 +42,7 @@ struct Lanes {
   V alpha, inverse_alpha, beta, beta_l2, l1, l2;
 };
 
-// The row's states and values side by side in `scratch`, with zeros up to a whole vector.
+// Copies the row's states and values to `scratch`, padded with zeros to a whole vector.
 HWY_INLINE void Collect(const float* state, size_t width, const Row& row, Scratch* scratch) {
   scratch->Reserve(row.count);
   float* const to = scratch->state.data();
@@ -60,7 +60,7 @@ HWY_INLINE void PutBack(const Scratch& scratch, const Row& row, size_t width, fl
     std::memcpy(state + width * row.features[i], from + 2 * size_t{i}, 8);
 }
 
-// x of lanes [i, i + lanes): times the scale, or in an example of ones the scale alone.
+// x of lanes [i, i + lanes): the values times the scale, or the scale alone if all values are 1.
 HWY_INLINE V ValuesAt(const Row& row, const Scratch& scratch, size_t i, V scale) {
   if (row.values == nullptr) return scale;
   return hn::Mul(scale, hn::LoadU(D(), scratch.values.data() + i));
@@ -73,7 +73,7 @@ HWY_INLINE V WeightOf(const Lanes& rule, V z, V root) {
   return hn::Div(hn::Mul(pull, rule.alpha), hn::Add(rule.beta_l2, root));
 }
 
-// w·x; the row's states, weights and roots of n stay in `scratch`.
+// Returns w·x; the row's states, weights and roots of n stay in `scratch`.
 HWY_INLINE float CollectAndSum(const Lanes& rule, const float* state, size_t width, const Row& row,
                                Scratch* scratch) {
   const D d;

@@ -33,13 +33,14 @@ struct Rule {
 using sparse::Row;
 using sparse::Scratch;
 
-// Functions for one instruction set. Constant, lives for ever; thread-safe (states are read and
-// written without synchronisation, as Hogwild does).
+// The functions for one instruction set. Static storage; thread-safe (states are read and written
+// without synchronisation, as in Hogwild).
 struct Kernels {
   const char* name = "";
 
-  // One step on (row, label 0 or 1). `bias` is the state of a feature of value 1 that every example
-  // has; null: none. Gives the margin w·x before the step. O(count), no allocation once warm.
+  // One step on (row, label 0 or 1). `bias` is the state of a feature with value 1 in every
+  // example; null: none. Returns the margin w·x before the step. O(count); does not allocate once
+  // the scratch is large enough.
   float (*ftrl)(const Rule& rule, float* state, float* bias, const Row& row, float label,
                 Scratch* scratch) = nullptr;
   float (*adagrad)(const Rule& rule, float* state, float* bias, const Row& row, float label,
@@ -48,21 +49,21 @@ struct Kernels {
   void (*ftrl_weights)(const Rule& rule, const float* state, size_t count,
                        float* weights) = nullptr;
 
-  // The two halves of `ftrl`, for models that have more terms than w·x: [z, n] of feature f is at
-  // state + width·f. The first gives w·x and leaves in `scratch` what the second needs; `error` is
-  // p − y.
+  // The two halves of `ftrl`, for models with more terms than w·x: [z, n] of feature f is at state
+  // + width·f. The first returns w·x and stores in `scratch` what the second needs; `error` is p −
+  // y.
   float (*ftrl_margin)(const Rule& rule, const float* state, uint32_t width, const Row& row,
                        Scratch* scratch) = nullptr;
   void (*ftrl_step)(const Rule& rule, float* state, uint32_t width, const Row& row, float error,
                     Scratch* scratch) = nullptr;
 };
 
-// The names that this machine can run, best first: of "avx512", "avx2", "sse4", and always
-// "scalar".
+// The instruction sets that this machine can run, best first: of "avx512", "avx2", "sse4", and
+// always "scalar".
 std::vector<std::string_view> AvailableKernels();
 
-// "auto" is what SHOAL_SIMD names, else the best. InvalidArgument for a name that this machine
-// cannot run.
+// Finds the functions by name; "auto" means the value of SHOAL_SIMD, else the best. InvalidArgument
+// for a name that this machine cannot run.
 Result<const Kernels*> ChooseKernels(std::string_view name);
 
 }  // namespace shoal::learn::logistic

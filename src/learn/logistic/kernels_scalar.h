@@ -1,11 +1,11 @@
-// The kernels in plain C++: the reference that the others are tested against.
+// Scalar kernels: the reference for the tests of the others.
 #pragma once
 
 #include "learn/logistic/kernels.h"
 
 namespace shoal::learn::logistic {
 
-// Keeps a sum of roots that are 0 from being a divisor of 0.
+// Avoids a division by 0 if a sum of roots is 0.
 inline constexpr float kTiny = 1e-30f;
 
 const Kernels* ScalarKernels();

@@ -1,5 +1,5 @@
-// Logistic regression as training on sparse examples knows it: the state of a feature is [z, n] or
-// [w, n] (kernels.h).
+// Logistic regression for training on sparse examples: the state of a feature is [z, n] or [w, n]
+// (kernels.h).
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ Rule RuleOf(const Params& params);
 
 class LogisticLearner final : public sparse::Learner {
  public:
-  // InvalidArgument for instructions that this machine does not have.
+  // InvalidArgument for instructions that this machine lacks.
   static Result<LogisticLearner> Make(const Params& params);
 
   uint32_t width() const override { return 2; }

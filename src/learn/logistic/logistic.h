@@ -1,4 +1,4 @@
-// Sparse logistic regression as an entry of the registry (learn/algorithm.h).
+// Registry entry of sparse logistic regression (learn/algorithm.h).
 #pragma once
 
 #include "learn/algorithm.h"

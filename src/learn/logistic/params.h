@@ -1,5 +1,5 @@
-// Logistic regression's parameters: the one table that file, flags, documentation and model.json
-// come from, and the struct that the trainer reads.
+// Parameters of logistic regression: the table for file, flags, documentation and model.json, and
+// the struct that the trainer reads.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace shoal::learn::logistic {
 
-// Defaults are those of `ftrl` on rows of unit length. Plain data.
+// Plain data. The defaults suit `ftrl` on rows of unit length.
 struct Params : sparse::CommonParams {
   static constexpr std::string_view kName = "logistic";
-  static std::span<const ParamField<Params>> Fields();  // constant, lives for ever
+  static std::span<const ParamField<Params>> Fields();  // static storage
 
   std::string optimizer = "ftrl";
   double alpha = 0.7;

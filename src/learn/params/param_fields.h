@@ -1,5 +1,5 @@
-// An algorithm's parameters as members of a plain struct: each entry of its table names the member
-// that it sets, so that table, parser and the text for model.json cannot drift apart.
+// Parameters as members of a plain struct: each entry of an algorithm's table names the member that
+// it sets, so that table, parser and model.json cannot diverge.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ std::vector<Param> ParamsOf(std::span<const ParamField<Params>> fields) {
   return table;
 }
 
-// What was not given keeps the value that `params` has. Errors as ParseParams.
+// Parses parameters into `params`; absent ones keep their value. Errors as ParseParams.
 template <typename Params>
 Status ParseFields(std::span<const ParamField<Params>> fields,
                    const std::map<std::string, job::LearnValue>& learn, std::string_view file,
@@ -50,7 +50,7 @@ Status ParseFields(std::span<const ParamField<Params>> fields,
   return Status::Ok();
 }
 
-// For algorithms whose deterministic mode takes one thread a worker.
+// For algorithms whose deterministic mode allows one thread a worker.
 template <typename Params>
 Status OneThreadIfDeterministic(const Params& params,
                                 const std::map<std::string, job::LearnValue>& learn,
@@ -63,7 +63,7 @@ Status OneThreadIfDeterministic(const Params& params,
       params.threads));
 }
 
-// Every parameter as name → text that ParseFields takes back.
+// All parameters as name → text, which ParseFields accepts.
 template <typename Params>
 std::map<std::string, std::string> FieldsToText(std::span<const ParamField<Params>> fields,
                                                 const Params& params) {

@@ -75,7 +75,7 @@ bool ParseInt(const Param& param, std::string_view text, ParamValue* out) {
     *out = value;
     return InRange(param, static_cast<double>(value));
   }
-  // 1e6 and the like, as long as it is whole.
+  // Also accepts whole numbers such as 1e6.
   double real = 0;
   auto [real_end, real_error] = std::from_chars(text.data(), text.data() + text.size(), real);
   if (real_error != std::errc() || real_end != text.data() + text.size()) return false;
@@ -117,7 +117,7 @@ bool ParseValue(const Param& param, std::string_view text, ParamValue* out) {
   return false;
 }
 
-// Read from the task (task.cc).
+// Read by the task (task.cc).
 constexpr std::array kCommonParams = {
     Param{"server_copies", "", ParamType::kInt, 1, 2, false, "", "1",
           "Servers that have each row; with 2, none is lost when a server dies, and training goes "
@@ -129,7 +129,7 @@ constexpr std::array kCommonParams = {
           "Files that a worker reads are copied to its host and found there by the next job: auto "
           "those on a network file system, on all. See SHOAL_CACHE."}};
 
-// At most 64 bytes of a value, for a message.
+// At most 64 bytes of a value for a message.
 std::string Shown(std::string_view text) {
   if (text.empty()) return "nothing";
   return std::string(text.substr(0, 64)) + (text.size() > 64 ? "…" : "");

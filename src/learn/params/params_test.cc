@@ -36,7 +36,7 @@ TEST(Params, DefaultsAreWord2vecs) {
   EXPECT_FALSE(params->cbow);
 }
 
-// Of a job file with so many servers; `more`: fields of the role worker.
+// A job file with this many servers; `more`: fields of the role worker.
 Status CheckRoles(const std::string& copies, int servers, const std::string& more = "") {
   const std::string text =
       "framework: shoal\nlearn: {algorithm: word2vec, server_copies: " + copies +
@@ -46,7 +46,7 @@ Status CheckRoles(const std::string& copies, int servers, const std::string& mor
   return job.ok() ? ValidateRoles(*job, "word2vec") : job.status();
 }
 
-// Each would train another part of the data than the others think.
+// The data is divided by the number of workers: with a changing number, parts would overlap.
 TEST(Params, WorkersOfATrainerAreNotElastic) {
   for (const char* const more : {", max: 3", ", min: 1", ", min: 1, max: 3"}) {
     const Status status = CheckRoles("1", 1, more);
@@ -72,7 +72,7 @@ TEST(Params, ServerCopiesAreOneOrTwoAndTwoNeedTwoServers) {
             "job.yaml:5:10: learn.server_copies: got two, expected an integer in [1, 2]");
 }
 
-TEST(Params, ParametersOfEarlierVersionsAreRefusedWithWhatIsDoneInTheirPlace) {
+TEST(Params, RetiredParametersAreRefusedWithTheirReplacement) {
   EXPECT_EQ(ErrorOf("group", "0"),
             "job.yaml:5:10: learn.group: no longer a parameter: all contexts of a window share its "
             "noise words now, as group: 0 meant; leave it out");
@@ -82,7 +82,7 @@ TEST(Params, ParametersOfEarlierVersionsAreRefusedWithWhatIsDoneInTheirPlace) {
   EXPECT_EQ(markdown.find("noise_uses"), std::string::npos);
 }
 
-TEST(Params, ErrorsNameThePlaceAndWhatIsAllowed) {
+TEST(Params, ErrorsNameTheLocationAndTheAllowedValues) {
   EXPECT_EQ(ErrorOf("dim", "0"),
             "job.yaml:5:10: learn.dim: got 0, expected an integer in [1, 4096]");
   EXPECT_EQ(ErrorOf("dim", "100000"),

@@ -1,5 +1,5 @@
-// Which of an algorithm's tables of functions, one for each instruction set, is used. Each table
-// has a `name`: of "avx512", "avx2", "sse4", and always "scalar".
+// Selects one of an algorithm's function tables, one for each instruction set. A table's `name` is
+// "avx512", "avx2", "sse4" or "scalar"; the last always exists.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ std::vector<std::string_view> KernelNames(const std::vector<const Kernels*>& tab
   return names;
 }
 
-// `tables`: those that this machine can run, best first. "auto" is what SHOAL_SIMD names, else the
-// best. InvalidArgument for a name that is not among them.
+// Finds a table by name. `tables`: those that this machine can run, best first. "auto" means the
+// value of SHOAL_SIMD, else the best. InvalidArgument for a name that is not among them.
 template <typename Kernels>
 Result<const Kernels*> ChooseKernelsByName(const std::vector<const Kernels*>& tables,
                                            std::string_view name) {

@@ -1,7 +1,6 @@
-// What every algorithm's kernels.cc, which Highway compiles once for every instruction set, has
-// around its functions: the table of each target, those that this machine can run, and the choice
-// among them. To be included last of Highway's headers, by a file that disables the targets that no
-// table is made for.
+// The code around the functions of every kernels.cc, which Highway compiles once for each
+// instruction set: the table of each target, the tables that this machine can run, and the choice
+// among them. Include it after Highway's headers, in a file that disables targets without a table.
 #pragma once
 
 #include <hwy/highway.h>
@@ -10,12 +9,12 @@
 
 #include "learn/simd/kernel_choice.h"
 
-// Whether the target that is compiled now gets a table.
+// True if the current target gets a table.
 #define SHOAL_TARGET_HAS_KERNELS \
   (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4)
 
-// Defines Table() of the target in whose HWY_NAMESPACE it stands: its name, and the functions given
-// in the order of the algorithm's Kernels.
+// Defines Table() in the current HWY_NAMESPACE: the target's name, and the given functions in the
+// order of the algorithm's Kernels.
 #define SHOAL_DEFINE_KERNEL_TABLE(...)                                        \
   const Kernels* Table() {                                                    \
     static constexpr Kernels table = {NameOfTarget(HWY_TARGET), __VA_ARGS__}; \
@@ -25,7 +24,7 @@
 
 namespace shoal::learn {
 
-// As users say it.
+// The name that users know.
 constexpr const char* NameOfTarget(int64_t target) {
   return target == HWY_AVX3 ? "avx512" : target == HWY_AVX2 ? "avx2" : "sse4";
 }
@@ -51,7 +50,7 @@ constexpr const char* NameOfTarget(int64_t target) {
 #define SHOAL_ADD_SSE4(tables) static_cast<void>(0)
 #endif
 
-// Defines AvailableKernels and ChooseKernels of the namespace it stands in, which has a type
+// Defines AvailableKernels and ChooseKernels in the current namespace, which must have a type
 // Kernels, Table() of every target, and ScalarKernels().
 #define SHOAL_DEFINE_KERNEL_CHOICE()                                                          \
   static std::vector<const Kernels*> AvailableTables() {                                      \

@@ -1,5 +1,5 @@
-// Whether a model fits into memory, asked before it is trained: after the training it would be too
-// late, and the kernel's answer is a signal.
+// Checks before a training that the model fits into memory. Without the check the kernel would kill
+// the process late in the training.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace shoal::learn {
 
-// Bytes that this process may still write to: what the machine has free, and the limits of its
+// Memory that this process can still use: free memory of the machine, within the limits of its
 // control groups.
 uint64_t FreeMemory();
-// Bytes that it may still map, written to or not: RLIMIT_AS less what it has mapped. UINT64_MAX
-// without that limit.
+// Address space that it can still map: RLIMIT_AS minus what is mapped. UINT64_MAX without that
+// limit.
 uint64_t FreeAddressSpace();
 
-// ResourceExhausted if a worker's state and model take more than `free` bytes. `advice` says how
-// they become smaller.
+// ResourceExhausted if `bytes`, a worker's state and model, exceed `free`. `advice` says how to
+// reduce them.
 Status CheckMemory(uint64_t bytes, uint64_t free, std::string_view advice);
 
-// What an std::bad_alloc is told as.
+// The error for std::bad_alloc.
 Status OutOfMemory();
 
 }  // namespace shoal::learn

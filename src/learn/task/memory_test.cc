@@ -5,7 +5,7 @@
 namespace shoal::learn {
 namespace {
 
-TEST(Memory, WhatDoesNotFitIsOneSentence) {
+TEST(Memory, AModelThatDoesNotFitIsOneSentence) {
   EXPECT_TRUE(CheckMemory(100, 100, "use less").ok());
   const Status status = CheckMemory(uint64_t{3} << 30, uint64_t{512} << 20, "use a smaller dim");
   EXPECT_EQ(status.code(), Code::kResourceExhausted);

@@ -15,12 +15,11 @@ namespace {
 
 constexpr auto kFirstCheckpoint = std::chrono::seconds(5);
 constexpr auto kRetry = std::chrono::seconds(2);
-constexpr auto kPollInterval = std::chrono::milliseconds(20);  // how soon a wish to stop is seen
-constexpr auto kReportInterval = std::chrono::minutes(1);      // how often a server says how it is
+constexpr auto kPollInterval = std::chrono::milliseconds(20);  // for a request to stop
+constexpr auto kReportInterval = std::chrono::minutes(1);      // of a server's progress reports
 constexpr auto kBalanceEvery = std::chrono::seconds(2);
-constexpr auto kLeaveTimeout =
-    std::chrono::hours(1);  // limits.stop_grace says how long it may take
-constexpr auto kEnded = std::chrono::milliseconds(500);  // and who has ended
+constexpr auto kLeaveTimeout = std::chrono::hours(1);    // limits.stop_grace is the effective limit
+constexpr auto kEnded = std::chrono::milliseconds(500);  // between checks for ended workers
 
 ps::ServerOptions OptionsOf(const Task& task) {
   ps::ServerOptions options;
@@ -46,7 +45,7 @@ struct CheckpointTimer::State {
   bool stop = false;  // guarded by mu
   std::thread thread;
 
-  // False if it is time to end.
+  // False when the timer has to stop.
   bool Sleep(std::chrono::milliseconds time) {
     std::unique_lock lock(mu);
     return !changed.wait_for(lock, time, [this] { return stop; });
@@ -87,8 +86,8 @@ std::unique_ptr<CheckpointTimer> CheckpointTimer::Start(const Task& task, ps::Me
   timer->state_->options.index = ps::kObserver;
   timer->state_->options.token = task.token;
   timer->state_->options.hub = std::move(hub);
-  // Workers that have ended without a word send no markers; whoever wants the timer gone does not
-  // wait for them.
+  // Workers that ended abnormally send no markers: the destructor does not wait for a checkpoint
+  // with them.
   timer->state_->options.interrupted = [state = timer->state_.get()] {
     const std::lock_guard lock(state->mu);
     return state->stop;
@@ -130,12 +129,12 @@ Status RunParameterServer(Task& task) {
   options.balance_every = kBalanceEvery;
   options.stopping = [&task] { return task.stop.load(); };
   TRY_ASSIGN(const std::unique_ptr<ps::Server> server, ps::Server::Start(std::move(options)));
-  // With copies it is known later whether a checkpoint is wanted at all.
+  // With replicas it is known only later whether checkpoints are needed.
   if (task.server_copies == 1 && server->restored_checkpoint() >= 0)
     task.reporter().Event({{"restored_checkpoint", server->restored_checkpoint()}});
   std::unique_ptr<CheckpointTimer> timer;
   if (task.index == 0) timer = CheckpointTimer::Start(task, &task.members(), nullptr);
-  // A server that came back must not wait for workers that have ended: they will not join again.
+  // A restarted server must not wait for workers that have ended: they will not register again.
   std::vector<int> ended;
   TimePoint look{}, tell = RealClock::Get()->Now() + kReportInterval;
   for (; !task.stop.load(); std::this_thread::sleep_for(kPollInterval)) {
@@ -153,8 +152,8 @@ Status RunParameterServer(Task& task) {
     ended = now;
   }
   timer.reset();
-  // Told to end while there are workers that go on: the role is made smaller, or somebody else
-  // wants this server gone; the others get its rows.
+  // Asked to stop while workers run on: the role is scaled down, or an operator removes this
+  // server; the other servers take over its rows.
   if (task.index == 0 || task.servers < 2 || !task.HasLiveWorkers()) return Status::Ok();
   const Status left = server->Leave(kLeaveTimeout);
   if (!left.ok()) LogInfo("{}", left.message());
@@ -168,7 +167,7 @@ Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
   options.index = task.index;
   options.token = task.token;
   options.consistency = consistency;
-  // At first as later: a server may be stopped, or start again, in just that moment.
+  // Failures are tolerated at the start too: a server may stop or restart at just that moment.
   options.connect_timeout = options.reconnect_timeout = std::chrono::seconds(120);
   options.on_server_restart = [restarted](int index, int64_t /*checkpoint*/) {
     restarted->fetch_or(uint64_t{1} << std::min(index, 63));

@@ -1,5 +1,5 @@
-// The parameter server's side of a training job: the body of `shoal learn server`, and the server
-// inside the worker of a job that has no server role.
+// The parameter server of a training job: the body of `shoal learn server`, and the server inside
+// the only worker of a job without a server role.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,26 @@
 
 namespace shoal::learn {
 
-// Virtual shards of a job: which server has a row follows from it (ps/partition.h).
+// Virtual shards of a job, by which rows are distributed to servers (ps/partition.h).
 inline constexpr uint32_t kShards = 256;
 
-// How long servers and workers poll. Rows are exchanged behind the training's back, by as many
-// processes as there are processors or more: who polls for long keeps a trainer from its work.
+// How long servers and workers poll before they block. Rows are exchanged in the background by at
+// least as many processes as there are processors: longer polling would take time from training
+// threads.
 inline constexpr Duration kBusyPollTime = std::chrono::microseconds(5);
 
-// The roles of a job that trains on parameter servers: workers, and servers unless there is but one
-// worker. InvalidArgument says what `algorithm` lacks.
+// Validates the roles of a job that trains on parameter servers: workers, and servers unless there
+// is only one worker. InvalidArgument says what `algorithm` lacks.
 Status ValidateRoles(const job::Job& job, std::string_view algorithm);
 
-// The refusal of a job without outputs.model, the directory for its `what`.
+// The error for a job without outputs.model, the directory for `what`.
 Status MissingOutputError(std::string_view what);
 
-// Serves until task.stop; server 0 also takes the job's checkpoints.
+// Runs a server until task.stop. Server 0 also takes the job's checkpoints.
 Status RunParameterServer(Task& task);
 
-// Takes a checkpoint every `task.checkpoint_every` from a thread of its own, until destroyed; a
-// checkpoint that fails is a line in the log. Null if the job has none.
+// Takes a checkpoint every `task.checkpoint_every` in a thread of its own, until destroyed. Failed
+// checkpoints are logged. Start gives null if the job has no checkpoints.
 class CheckpointTimer {
  public:
   static std::unique_ptr<CheckpointTimer> Start(const Task& task, ps::Members* members,
@@ -48,7 +49,7 @@ class CheckpointTimer {
   std::unique_ptr<State> state_;
 };
 
-// A server of this process. Members and clients of the job must use `hub` and `members()`.
+// A server inside of this process. The job's members and clients must use `hub` and `members()`.
 class InProcessServer {
  public:
   static Result<std::unique_ptr<InProcessServer>> Start(const Task& task);
@@ -67,14 +68,14 @@ class InProcessServer {
   std::unique_ptr<CheckpointTimer> timer_;
 };
 
-// A worker's client, and the server that it talks to where the job has no role for one. Movable.
+// A worker's client, and the in-process server if the job has no server role. Movable.
 struct WorkerClient {
   std::unique_ptr<InProcessServer> server;  // may be null
   std::unique_ptr<ps::Client> client;
 };
 
-// `restarted` (not owned; outlives the result) gets bit s when server s (≥ 64: bit 63) came back
-// without what was pushed to it lately. Errors as ps::Client::Connect.
+// Connects a worker. Bit s of `restarted` (not owned; must outlive the result) is set when server s
+// (≥ 64: bit 63) has restarted without recent pushes. Errors as ps::Client::Connect.
 Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
                                    std::atomic<uint64_t>* restarted);
 

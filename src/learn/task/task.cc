@@ -54,7 +54,7 @@ Result<std::vector<std::string>> AddressesOf(const json::object& cluster, const 
   if (!members->is_array()) return InvalidArgument("a role of the cluster description is no list");
   for (const json::value& address : members->as_array()) {
     if (!address.is_string()) return InvalidArgument("an address of the cluster is no string");
-    // ":0": a task of an elastic role that is not there.
+    // ":0": an absent task of an elastic role.
     const std::string_view text = address.as_string();
     addresses.emplace_back(text == ":0" ? std::string_view() : text);
   }
@@ -69,7 +69,7 @@ std::string HostOf(const std::string& address) {
   return host;
 }
 
-// Which of `choices` the learn section says of `name`; the first without.
+// The index of the value of `name` among `choices`; the first if absent.
 Result<size_t> ChoiceOf(const Environment& env, std::string_view name,
                         std::initializer_list<std::string_view> choices) {
   const std::string text = Variable(env, "SHOAL_LEARN");
@@ -183,7 +183,7 @@ Status Task::ReadCluster(const Environment& env) {
   TRY_ASSIGN(const std::vector<std::string> server_addresses, AddressesOf(cluster, "server"));
   TRY_ASSIGN(const std::vector<std::string> worker_addresses, AddressesOf(cluster, "worker"));
   servers = static_cast<int>(server_addresses.size());
-  // Of an elastic role, the tasks that are not there yet.
+  // Absent tasks of an elastic role.
   while (servers > 0 && server_addresses[static_cast<size_t>(servers) - 1].empty()) --servers;
   const int64_t generation = std::max<int64_t>(GetIntOr(cluster, "generation", 1), 1);
   life = ((generation - 1) << kAttemptBits) + attempt;

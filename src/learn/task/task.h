@@ -1,7 +1,7 @@
-// What a task of a trainer is told by its launcher (the SHOAL_… environment) and how it answers:
-// progress and results on the report pipe, the wish to stop by SIGTERM.
+// The environment of a training task (SHOAL_… variables) and its reports: progress and results on
+// the report pipe, requests to stop by SIGTERM.
 //
-// Made by RunTask (algorithm.cc) from the real environment, by tests from a map.
+// Made by RunTask (algorithm.cc) from the process's environment, by tests from a map.
 #pragma once
 
 #include <atomic>
@@ -27,18 +27,18 @@ namespace shoal::learn {
 
 using Environment = std::map<std::string, std::string>;
 
-// The cluster description as the parameter server's client wants it: the servers' addresses from
-// SHOAL_CLUSTER_FILE, read again when the file has changed, else from SHOAL_CLUSTER.
+// The members of a job, from the cluster description in SHOAL_CLUSTER_FILE, which is read again
+// when the file changes, or else in SHOAL_CLUSTER. Thread-safe.
 class FileMembers final : public ps::Members {
  public:
-  // FailedPrecondition if neither is there; InvalidArgument if it is not a cluster description.
+  // FailedPrecondition if neither is set; InvalidArgument if the text is not a cluster description.
   static Result<std::unique_ptr<FileMembers>> Make(const Environment& env);
   ps::MemberView Current() override;
-  // Workers that ended well, for good, by what the coordinator last said; ascending.
+  // Workers that have ended successfully according to the coordinator, ascending.
   std::vector<int> EndedWorkers();
-  // Whether some worker is there that has not ended well, and the job is not ending either.
+  // True if a worker is present that has not ended successfully, and the job is not ending.
   bool HasLiveWorkers();
-  // Whether the job is being stopped, or its verdict is decided.
+  // True if the job is being stopped, or its result is decided.
   bool IsJobEnding();
 
  private:
@@ -57,33 +57,33 @@ class FileMembers final : public ps::Members {
     uint64_t inode = 0;
     bool operator==(const Stamp&) const = default;
   };
-  const std::filesystem::path file_;  // empty: the description never changes
+  const std::filesystem::path file_;  // empty: constant description
   std::mutex mu_;
   View view_;    // guarded by mu_
   Stamp stamp_;  // guarded by mu_
 };
 
-// Constant after Make, except `stop`.
+// One task of a training job. Constant after Make, except for the stop flags.
 class Task {
  public:
-  // InvalidArgument names the variable that is missing or malformed.
+  // InvalidArgument names a missing or malformed variable.
   static Result<std::unique_ptr<Task>> Make(std::string role, const Environment& env);
 
   std::string role;
   int index = 0;
   int workers = 1;
   int servers = 0;
-  int server_copies = 1;        // servers that have each row
-  bool ucx = false;             // workers reach servers over UCX
+  int server_copies = 1;        // replicas of each row
+  bool ucx = false;             // workers connect to servers over UCX
   DataCacheOptions data_cache;  // learn.cache_data
   int workers_on_this_host = 1;
-  double cpus = 0;   // resources.cpu of its role; 0: not said
-  double cores = 1;  // that this process may run on: affinity, and quotas of control groups
+  double cpus = 0;   // resources.cpu of its role; 0: none
+  double cores = 1;  // available to this process by affinity and control-group quotas
   int attempt = 0;
-  // Of this program: 0 for the first of a job, and growing with every start of its task, also after
-  // the task had left and has come back.
+  // The incarnation of this process: 0 for the first of a job, and growing with every start of the
+  // task, also after the task had left and returned.
   int64_t life = 0;
-  std::string host = "127.0.0.1";  // of this task, as others reach it
+  std::string host = "127.0.0.1";  // address of this task for others
   uint16_t port = 0;
   std::string token;
   std::filesystem::path job_dir;  // may be empty
@@ -96,8 +96,8 @@ class Task {
   int checkpoint_keep = 2;
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints
 
-  // Cores that this worker may use: its role's resources.cpu as far as they are there; without, the
-  // machine's, shared among the workers on it. At least 1.
+  // The default number of threads: the role's resources.cpu, limited by the available cores;
+  // without it, the machine's cores divided by the workers on it. At least 1.
   int64_t DefaultThreads() const;
   ps::Members& members() const { return *members_; }
   // As FileMembers. Thread-safe.
@@ -105,14 +105,13 @@ class Task {
   bool HasLiveWorkers() const { return members_->HasLiveWorkers(); }
   bool IsJobEnding() const { return members_->IsJobEnding(); }
   const Reporter& reporter() const { return reporter_; }
-  // Becomes true when the task shall finish what it is at, save and end. Any thread, signal
-  // handlers too.
+  // Set when the task has to finish its current step, save and end. By any thread, and by signal
+  // handlers.
   std::atomic<bool> stop{false};
-  // The signal that said so; 0: none.
+  // The signal that set it; 0: none.
   std::atomic<int> stop_signal{0};
-  // The role's body has ended before its part was done, because of `stop`. Unless the job is
-  // ending, the process then ends by that signal, as a program without a handler does: it is a
-  // loss.
+  // The role's body ended early because of `stop`. Unless the job is ending, the process then ends
+  // by that signal, like a program without a handler, so that the task counts as lost.
   bool cut_short = false;
 
  private:

@@ -37,7 +37,7 @@ class TaskTest : public testing::Test {
   Environment env_;
 };
 
-TEST_F(TaskTest, HearsFromTheFileWhoHasEnded) {
+TEST_F(TaskTest, ReadsEndedWorkersFromTheFile) {
   const std::string file = (dir_.path() / "cluster.json").string();
   env_["SHOAL_CLUSTER_FILE"] = file;
   const auto write = [&](const std::string& ended) {
@@ -51,12 +51,12 @@ TEST_F(TaskTest, HearsFromTheFileWhoHasEnded) {
   EXPECT_EQ((*made)->EndedWorkers(), std::vector<int>{2});
   write("[0,2]");
   EXPECT_EQ((*made)->EndedWorkers(), (std::vector<int>{0, 2}));
-  write("[7]");  // no worker: what was heard before stays
+  write("[7]");  // no worker: the previous list stays
   EXPECT_EQ((*made)->EndedWorkers(), (std::vector<int>{0, 2}));
   EXPECT_EQ((*made)->members().Current().servers.size(), 2u);
 }
 
-TEST_F(TaskTest, ThreadsAreWhatTheRoleAsksForAndTheMachineHas) {
+TEST_F(TaskTest, ThreadsFollowTheRoleAndTheMachine) {
   auto task = std::move(*Task::Make("worker", env_));
   task->cores = 8;
   EXPECT_EQ(task->DefaultThreads(), 4);  // two workers on this host
@@ -74,7 +74,7 @@ TEST_F(TaskTest, ThreadsAreWhatTheRoleAsksForAndTheMachineHas) {
   }
 }
 
-TEST_F(TaskTest, ReadsWhatTheLauncherSays) {
+TEST_F(TaskTest, ReadsTheEnvironment) {
   const auto made = Task::Make("worker", env_);
   ASSERT_TRUE(made.ok()) << made.status().message();
   const Task& task = **made;
@@ -118,7 +118,7 @@ TEST_F(TaskTest, TheClusterFileIsReadAgainWhenItChanges) {
                   .ok());
   EXPECT_EQ(members.Current().generation, 4);
   EXPECT_EQ(members.Current().servers[1], "h:2");
-  // Half a file, or none, leaves the last good description.
+  // A truncated or missing file keeps the last valid description.
   ASSERT_TRUE(WriteFileAtomically(file, R"({"generation":5,)", 0644, false).ok());
   EXPECT_EQ(members.Current().generation, 4);
   std::filesystem::remove(file);
@@ -151,7 +151,7 @@ TEST_F(TaskTest, TasksOfElasticRolesThatAreNotThereHaveNoAddress) {
   EXPECT_FALSE((*last)->HasLiveWorkers()) << "nobody needs its rows any more";
 }
 
-TEST_F(TaskTest, SaysWhatIsMissing) {
+TEST_F(TaskTest, NamesMissingVariables) {
   env_.erase("SHOAL_CLUSTER");
   EXPECT_NE(ErrorOf().find("run by Shoal inside a job"), std::string::npos);
   env_["SHOAL_CLUSTER"] = kCluster;

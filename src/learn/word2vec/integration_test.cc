@@ -2,7 +2,9 @@
 // structure, a model on disk.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <latch>
 #include <thread>
 
 #include "base/file.h"
@@ -45,6 +47,26 @@ void ExpectGoodModel(const TestJob& job) {
   EXPECT_EQ(vectors->words.size(), kGroups * kGroupWords);
   EXPECT_EQ(vectors->dim, 24u);
   EXPECT_GT(Contrast(*vectors), 0.4);
+}
+
+// Returns when the servers have heard of `worker` of two that it is in that state; false after 30
+// s.
+bool AwaitState(ps::Client* client, uint64_t worker, WorkerState state) {
+  ps::TableSpec spec;
+  spec.name = "progress";
+  spec.rows = 2;
+  spec.dim = JobProgress::kWidth;
+  const auto table = client->CreateTable(spec);
+  const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
+  while (table.ok() && RealClock::Get()->Now() < deadline) {  // poll
+    std::array<float, JobProgress::kWidth> row{};
+    const Status pulled =
+        client->PullRange(*table, worker, 1, ps::Rows(row.data(), JobProgress::kWidth));
+    if (!pulled.ok()) return false;
+    if (std::lround(row[JobProgress::kStateColumn]) == static_cast<long>(state)) return true;
+    std::this_thread::yield();
+  }
+  return false;
 }
 
 class WholeJob : public testing::TestWithParam<std::tuple<int, int, int, bool>> {};
@@ -320,6 +342,9 @@ TEST(Worker, WhoHasEndedIsTheCoordinatorsWord) {
     EXPECT_TRUE(job.AwaitTraining());
     EXPECT_TRUE(job.Checkpoint());  // in which both workers run
     job.Stop(0);
+    const auto observer = job.Connect(-1);
+    EXPECT_TRUE(AwaitState(observer.get(), 1, WorkerState::kFinished));
+    job.Stop(1);  // it waits for worker 0, which may come again
   });
   const auto outcomes = job.RunAll();
   saver.join();
@@ -328,12 +353,48 @@ TEST(Worker, WhoHasEndedIsTheCoordinatorsWord) {
 
   job.StartServer(0);
   job.Go(0);
+  job.Go(1);
   job.SetEnded({1});
   const auto again = job.RunOne(0);  // for ever, if it waited for worker 1
   // Of worker 1 the servers have what the checkpoint holds: that is no whole training.
   EXPECT_EQ(again.status().code(), Code::kFailedPrecondition);
   EXPECT_EQ(again.status().message().find("the job has trained "), 0u) << again.status().message();
   EXPECT_FALSE(std::filesystem::exists(job.output));
+}
+
+// Worker 1 has finished; before worker 0 hears its last totals, the server dies and comes back from
+// a checkpoint of before them.
+TEST(Worker, LastTotalsSurviveTheServer) {
+  TestJob job(1, 2, true);
+  job.params = SmallParams();
+  job.params.epochs = 40;
+  job.checkpoints = true;
+  job.checkpoint_dir = job.dir.path() / "checkpoints";
+  job.StartServer(0);
+  job.WriteText("a.txt", PlantedText(2000, 1));
+  std::atomic<bool> held = false;
+  std::latch release(1);
+  job.at_exchange = [&](int index) {
+    if (index == 0 && held.load()) release.wait();
+  };
+  std::optional<Result<WorkerOutcome>> first, second;
+  std::thread zero([&] { first = job.RunOne(0); });
+  std::thread one([&] {
+    second = job.RunOne(1);
+    job.SetEnded({1});
+  });
+  EXPECT_TRUE(job.AwaitTraining());
+  EXPECT_TRUE(job.Checkpoint());
+  held.store(true);
+  const auto observer = job.Connect(-1);
+  EXPECT_TRUE(AwaitState(observer.get(), 1, WorkerState::kFinished));
+  job.StartServer(0);
+  release.count_down();
+  zero.join();
+  one.join();
+  ASSERT_TRUE(first->ok()) << first->status().message();
+  ASSERT_TRUE(second->ok()) << second->status().message();
+  EXPECT_EQ((*first)->job.trained, 2000u * 12 * 40);
 }
 
 // Worker 1 is told to end by somebody else than the job.

@@ -76,7 +76,7 @@ const std::array kFields = {
           &Params::simd},
 };
 
-// Parameters of earlier versions (ADR 190).
+// Retired parameters (ADR 190).
 constexpr std::string_view kOneNoise =
     "all contexts of a window share its noise words now, as group: 0 meant";
 const std::array kRetired = {

@@ -1,5 +1,5 @@
-// Word2vec's parameters: the one table that file, flags, documentation and model.json come from,
-// and the struct that the trainer reads.
+// Parameters of word2vec: the table for file, flags, documentation and model.json, and the struct
+// that the trainer reads.
 #pragma once
 
 #include <cstdint>
@@ -23,30 +23,31 @@ struct Params {
   double sample = 1e-3;
   int64_t min_count = 5;
   double alpha = 0.025;  // 0.05 for cbow
-  double min_alpha = 0;  // set to alpha × 1e-4 unless given
+  double min_alpha = 0;  // default: alpha × 1e-4
   int64_t epochs = 5;
   bool cbow = false;
   bool hs = false;      // hierarchical softmax in place of noise words
   int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
-  int64_t hot_rows = 8192;     // rows of each matrix that are copied for each last-level cache
-  int64_t exchange_words = 0;  // words between rounds of exchange; 0: chosen by the policy
-  int64_t stale_words = 0;     // words until every changed row was exchanged; 0: by the policy
-  std::string wire = "auto";   // how rows travel between workers and servers
+  int64_t hot_rows = 8192;     // rows of each matrix copied for each last-level cache
+  int64_t exchange_words = 0;  // words between exchange rounds; 0: by the policy
+  int64_t stale_words = 0;     // words until all changed rows are exchanged; 0: by the policy
+  std::string wire = "auto";   // encoding of rows between workers and servers
   std::string simd = "auto";
 };
 
-// What `wire` stands for in a job of so many workers.
+// The encoding that `wire` means in a job with this many workers.
 ps::Wire WireOf(const Params& params, int workers);
 
-// Constant, lives for ever; with those that are retired.
+// The parameter table, retired parameters included. Static storage.
 std::span<const Param> ParamTable();
 
-// Values in range, with what depends on others filled in (alpha, min_alpha). Errors as ParseParams.
+// Parses and validates parameters and fills in dependent defaults (alpha, min_alpha). Errors as
+// ParseParams.
 Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file);
 
-// Every parameter as name → text that Parse takes back; for model.json.
+// All parameters as name → text, which Parse accepts; for model.json.
 std::map<std::string, std::string> ToText(const Params& params);
 
 }  // namespace shoal::learn::word2vec

@@ -1,5 +1,5 @@
-// A whole word2vec job in one process, for this room's tests: servers, workers with clients of
-// their own, a text with a planted structure.
+// A whole word2vec job in one process, for the tests of this folder: servers, workers with their
+// own clients, and a text with a known structure.
 #pragma once
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ class FixedMembers final : public ps::Members {
   ps::MemberView view_;
 };
 
-// A job: servers, and workers that run until they are done.
+// Servers, and workers that run to completion.
 class TestJob {
  public:
   TestJob(int servers, int workers, bool tcp)
@@ -57,7 +57,7 @@ class TestJob {
     for (const int end : reports_) close(end);
   }
 
-  // Returns when a worker has reported that it has trained words; false after 30 s.
+  // Waits until a worker has reported trained words; false after 30 s.
   bool AwaitTraining() {
     const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
     std::string told;
@@ -143,7 +143,8 @@ class TestJob {
     if (data_cache_of) setup.data_cache = data_cache_of(index);
     setup.client = client.get();
     setup.reporter = &reporter_;
-    setup.ended = [this] {
+    setup.ended = [this, index] {
+      if (at_exchange) at_exchange(index);
       const std::lock_guard lock(ended_mu_);
       return ended_;
     };
@@ -163,7 +164,7 @@ class TestJob {
     return results;
   }
 
-  // Workers that have, as the coordinator says.
+  // The workers that have ended according to the coordinator.
   void SetEnded(std::vector<int> workers) {
     const std::lock_guard lock(ended_mu_);
     ended_ = std::move(workers);
@@ -185,6 +186,8 @@ class TestJob {
   Params params;
   bool checkpoints = false;
   std::function<DataCacheOptions(int index)> data_cache_of;
+  // Called by the worker `index` whenever it exchanges totals, in its thread.
+  std::function<void(int index)> at_exchange;
 
  private:
   const int servers_;

@@ -14,13 +14,13 @@ namespace {
 constexpr const char* kVocabulary = "vocabulary";
 constexpr const char* kThreads = "threads";
 constexpr const char* kPrefix = "counts/";
-constexpr const char* kAsksThreads = "asks-threads/";  // … and the worker that does not know it
+constexpr const char* kAsksThreads = "asks-threads/";  // … and the worker that needs the number
 constexpr auto kPoll = std::chrono::milliseconds(5);
 constexpr auto kSlowPoll = std::chrono::milliseconds(100);
 
 std::string PartName(int worker) { return kPrefix + std::to_string(worker); }
 
-// Grows from kPoll to kSlowPoll.
+// The pause between polls, growing from kPoll to kSlowPoll.
 void Pause(int attempt) {
   std::this_thread::sleep_for(
       std::min<std::chrono::milliseconds>(kPoll * (1 + attempt / 4), kSlowPoll));
@@ -46,7 +46,8 @@ Result<std::string> CountPart(const WorkerSetup& setup, const data::Corpus& corp
   return counts.Encode();
 }
 
-// A worker that has ended does not count again when servers have come back empty.
+// Counts the parts of workers that have ended: after servers have restarted empty, those do not
+// count again.
 Status CountForEnded(const WorkerSetup& setup, const data::Corpus& corpus,
                      const std::vector<std::string>& names) {
   for (const int worker : EndedOf(setup)) {
@@ -59,7 +60,7 @@ Status CountForEnded(const WorkerSetup& setup, const data::Corpus& corpus,
   return Status::Ok();
 }
 
-// Once all parts are there.
+// Call when all counts are present.
 Status Merge(const WorkerSetup& setup) {
   std::vector<data::WordCounts> parts;
   for (int worker = 0; worker < setup.workers; ++worker) {
@@ -120,7 +121,7 @@ Result<data::Vocabulary> AgreeOnVocabulary(const WorkerSetup& setup, const data:
     }
     TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kPrefix));
     if (std::find(names.begin(), names.end(), PartName(setup.index)) == names.end()) {
-      // Not told yet, or a server that came back empty has lost it.
+      // Not published yet, or lost by a restarted server.
       TRY(setup.client->PutBlob(PartName(setup.index), own));
       continue;
     }

@@ -1,6 +1,6 @@
-// How the workers of a job come to one vocabulary: each counts its part of the text, the first
-// merges the parts, all read the result. Only named blobs on the servers are used, no barriers, so
-// that a worker that was lost and started again finds its way from wherever the others are.
+// How the workers of a job agree on one vocabulary: each counts its part of the text, the first
+// merges the counts, all read the result. Uses named blobs on the servers and no barriers, so that
+// a restarted worker can join at any stage.
 #pragma once
 
 #include "base/status.h"
@@ -10,13 +10,12 @@
 
 namespace shoal::learn::word2vec {
 
-// The number of threads of every worker: as the parameters say, else what the first worker's
-// machine allows, for the cut of the text depends on it. Cancelled if setup.stop became true
-// meanwhile.
+// The number of threads of every worker: the parameter, else the default of the first worker's
+// machine, because the shards of the text depend on it. Cancelled if setup.stop becomes true.
 Result<int64_t> AgreeOnThreads(const WorkerSetup& setup);
 
-// params.threads ≥ 1. Cancelled if setup.stop became true meanwhile; FailedPrecondition if no word
-// is left or workers see different files.
+// Counts, merges and reads the vocabulary; params.threads must be ≥ 1. Cancelled if setup.stop
+// becomes true; FailedPrecondition if no word is left, or workers see different files.
 Result<data::Vocabulary> AgreeOnVocabulary(const WorkerSetup& setup, const data::Corpus& corpus);
 
 }  // namespace shoal::learn::word2vec

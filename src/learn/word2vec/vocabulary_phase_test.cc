@@ -1,5 +1,5 @@
-// Workers that agree on threads, parts and the vocabulary while the first server comes back empty
-// and workers end or come again.
+// Workers agree on threads, parts and the vocabulary while the first server restarts empty and
+// workers end or restart.
 #include "learn/word2vec/vocabulary_phase.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ void Prepare(TestJob* job) {
   job->WriteText("b.txt", PlantedText(400, 2));
 }
 
-// Runs a worker; stops it where it does not come to an end by itself.
+// Runs a worker; stops it if it does not end by itself.
 std::future<Result<WorkerOutcome>> Begin(TestJob* job, int worker) {
   return std::async(std::launch::async, [job, worker] { return job->RunOne(worker); });
 }
@@ -46,7 +46,7 @@ bool Await(const std::function<bool()>& done) {
   return true;
 }
 
-// As worker 1 would have left it before it was killed.
+// The state that worker 1 leaves if it is killed here.
 void TellCounts(TestJob* job, ps::Client* client) {
   const auto corpus = data::Corpus::Open(job->sources);
   ASSERT_TRUE(corpus.ok());
@@ -55,9 +55,9 @@ void TellCounts(TestJob* job, ps::Client* client) {
   ASSERT_TRUE(client->PutBlob("counts/1", counts->Encode()).ok());
 }
 
-// The seeds 981301 and its like: worker 0 has the vocabulary and trains when server 0 comes back
-// empty, worker 1 has not asked for it yet.
-TEST(VocabularyPhase, WhoComesAfterTheServerWasLostIsToldByThoseWhoKnow) {
+// Seed 981301 and similar ones: worker 0 has the vocabulary and trains when server 0 restarts
+// empty; worker 1 has not yet asked for the vocabulary.
+TEST(VocabularyPhase, LateWorkersGetTheVocabularyAfterAServerRestart) {
   TestJob job(2, 2, false);
   Prepare(&job);
   TellCounts(&job, job.Connect(1).get());
@@ -87,15 +87,15 @@ TEST(VocabularyPhase, TheNumberOfThreadsIsToldAgainToo) {
   EXPECT_TRUE(End(&job, 0, &first).ok());
 }
 
-// Worker 1 has ended; then server 0 and worker 0 are lost, with all that they knew.
-TEST(VocabularyPhase, WhoHasEndedIsCountedFor) {
+// Worker 1 has ended; then server 0 and worker 0 are lost, with all of their state.
+TEST(VocabularyPhase, PartsOfEndedWorkersAreCounted) {
   TestJob job(2, 2, false);
   Prepare(&job);
   job.params.threads = 0;
   job.SetEnded({1});
   auto alone = Begin(&job, 0);
   const auto outcome = End(&job, 0, &alone);
-  // Both parts are counted, and worker 1's training is lost: no success.
+  // Both parts are counted; worker 1's training is lost, so that the job fails.
   EXPECT_EQ(outcome.status().code(), Code::kFailedPrecondition);
   EXPECT_THAT(outcome.status().message(), testing::HasSubstr("trained 9600 words, expected 19200"));
   EXPECT_FALSE(std::filesystem::exists(job.output));

@@ -1,11 +1,11 @@
-// Word2vec as an algorithm of the registry (learn/algorithm.h).
+// Registry entry of word2vec (learn/algorithm.h).
 #pragma once
 
 #include "learn/algorithm.h"
 
 namespace shoal::learn::word2vec {
 
-// Constant, lives for ever.
+// Static storage.
 const Algorithm& GetAlgorithm();
 
 }  // namespace shoal::learn::word2vec

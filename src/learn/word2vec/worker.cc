@@ -19,6 +19,7 @@ namespace shoal::learn::word2vec {
 namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(5);
+constexpr auto kSlowPoll = std::chrono::milliseconds(100);
 // How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
 constexpr auto kDrainTimeout = std::chrono::seconds(4);
 
@@ -112,6 +113,19 @@ Status AwaitOthers(const WorkerSetup& setup, Training& training, WorkerState sta
   return Status::Ok();
 }
 
+// Until worker 0 saves. Only a worker that is still here tells its last totals again if the servers
+// lose them: a server that comes back from a checkpoint knows less, and worker 0 may not have heard
+// them before.
+Status AwaitSaving(const WorkerSetup& setup, Training& training) {
+  auto pause = kPoll;
+  while (!training.all().saving && !setup.stop->load()) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kSlowPoll);
+    TRY(training.PublishProgress(WorkerState::kFinished));
+  }
+  return Status::Ok();
+}
+
 json::object MetadataOf(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
                         const Training& training, double seconds, double rate) {
   json::object parameters;
@@ -194,9 +208,13 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   WorkerOutcome outcome;
   outcome.words = training.words();
   outcome.drained = training.drained();
-  if (setup.index != 0) return outcome;
+  if (setup.index != 0) {
+    if (!outcome.drained) TRY(AwaitSaving(setup, training));
+    return outcome;
+  }
   const WorkerState state = outcome.drained ? WorkerState::kDrained : WorkerState::kFinished;
   TRY(AwaitOthers(setup, training, state));
+  if (!outcome.drained) TRY(training.PublishProgress(WorkerState::kSaving));
   const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begin).count();
   const uint64_t all = training.all().words;
   const uint64_t trained = all - std::min(all, training.words_before());

@@ -88,7 +88,7 @@ struct Job {
   std::vector<float> deltas = std::vector<float>(kBatch * kDim, 0.5f);
 };
 
-// range(0): whether it may hold only what changed. range(1): whether somebody trains meanwhile.
+// range(0): whether it may hold only what changed. range(1): whether training goes on meanwhile.
 void Checkpoint(benchmark::State& state) {
   Job job(true, state.range(0) != 0 ? 1000 : 0);
   SHOAL_CHECK(job.admin->Checkpoint().ok());

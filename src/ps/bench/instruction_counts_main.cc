@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 #include "ps/transport/shared_ring.h"
 #include "ps/wire/row_frame.h"
 #include "ps/wire/spec_codec.h"

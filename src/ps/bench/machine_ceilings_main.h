@@ -1,5 +1,5 @@
-// What the machine's own kernel gives to programs that do nothing but move bytes: the ceilings of
-// ps_speed that need sockets or sleep.
+// The throughput and latency of the machine's kernel for programs that only move bytes: the
+// ceilings of ps_speed that need sockets or sleep.
 #pragma once
 
 #include <cstddef>

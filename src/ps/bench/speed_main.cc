@@ -378,7 +378,7 @@ void Idle(int round, pid_t server) {
   Print(round, "idle, of a core", "server", (CpuOf(server) - its) / took * 100, "%");
 }
 
-// With --step whoever runs this says when the next round may begin, to run others' in between.
+// With --step the caller says when the next round may begin, to run others' in between.
 bool MayBegin(bool step) { return !step || std::getchar() != EOF; }
 
 int Main(int argc, char** argv) {

@@ -1,9 +1,8 @@
-// What a server has written to which checkpoint, and whether its next file may hold only what
-// changed since.
+// The files that a server has written for checkpoints, and whether its next one may hold only what
+// has changed since one of them.
 //
-// Owned by ServerCore, used by its checkpoint thread alone (server_checkpoint.cc). That a
-// checkpoint was committed only server 0 hears; the others find its manifest when they write the
-// next one.
+// Owned by ServerFileWriter, on the checkpoint thread. Only server 0 learns that a checkpoint was
+// committed; the others find its manifest when they write the next one.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "ps/checkpoint/checkpoint_dir.h"
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 #include "ps/storage/blob_store.h"
 
 namespace shoal::ps {

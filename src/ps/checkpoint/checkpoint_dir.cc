@@ -356,7 +356,8 @@ Result<Manifest> NewestIntact(const std::filesystem::path& root, std::set<int64_
     if (manifest.status().code() == Code::kNotFound) continue;
     const Status whole = manifest.ok() ? checker.Check(*manifest) : manifest.status();
     if (whole.ok()) return manifest;
-    // Whoever passed over a checkpoint that is only hard to read now would go back in time alone.
+    // A server that skipped a checkpoint which is only unreadable for now would go back in time
+    // alone.
     if (!IsDamage(whole)) return whole.With(fmt::format("checkpoint {} cannot be read", *at));
     LogWarning("checkpoint {} is damaged and not used: {}", *at, whole.message());
     if (damaged != nullptr) damaged->insert(*at);

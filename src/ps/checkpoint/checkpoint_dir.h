@@ -42,13 +42,13 @@ Result<Manifest> DecodeManifest(std::string_view text);
 // NotFound if the checkpoint was not committed.
 Result<Manifest> ReadManifest(const std::filesystem::path& root, int64_t id);
 
-// One file of a chain: what it continues comes before it.
+// One file of a chain; the file that it continues comes before it.
 struct ChainLink {
   int64_t checkpoint = -1;
   CheckpointFile file;
 };
-// What `file` of a checkpoint stands on, whole one first, itself last; all are there with their
-// sizes. DataLoss or FailedPrecondition names what is missing. Reads a manifest a connection.
+// The chain of `file` of a checkpoint: the whole file first, `file` itself last; all exist with
+// their sizes. DataLoss or FailedPrecondition names what is missing. Reads a manifest a connection.
 Result<std::vector<ChainLink>> ChainOf(const std::filesystem::path& root, int64_t checkpoint,
                                        const CheckpointFile& file);
 

@@ -1,7 +1,7 @@
 // One server's part of a checkpoint as a file of checksummed records (docs/formats/checkpoint.md).
 //
 // A file is whole, or it holds only what changed since an earlier one of the same server, its base.
-// Written by the server's checkpoint thread (server_checkpoint.cc), read at restore. What is read
+// Written by the server's checkpoint thread (server_file_writer.cc), read at restore. What is read
 // may be truncated, corrupted or forged: every record is bounded and checked before it is believed.
 #pragma once
 
@@ -69,7 +69,8 @@ class CheckpointWriter {
   uint64_t records_ = 0;
 };
 
-// What a file holds, piece by piece. Views are valid during the call. An error stops the reading.
+// Receives the content of a file, piece by piece. Views are valid during the call. An error stops
+// the reading.
 class CheckpointVisitor {
  public:
   virtual ~CheckpointVisitor() = default;

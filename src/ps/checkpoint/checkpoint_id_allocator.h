@@ -16,10 +16,10 @@ class CheckpointIdAllocator {
  public:
   explicit CheckpointIdAllocator(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // From now on nobody else is expected to commit checkpoints there.
+  // From now on only this job may commit checkpoints there.
   Status Guard();
   // The next one: above all that are there, and those before. FailedPrecondition: since Guard()
-  // somebody else has committed one, whose rows this job's would be mixed with.
+  // another job has committed one, whose rows this job's would be mixed with.
   Result<int64_t> NextId(int64_t restored);
   // The last that was begun; with copies another server may have begun it.
   int64_t last() const { return last_; }

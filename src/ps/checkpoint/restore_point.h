@@ -1,7 +1,7 @@
-// Which checkpoint the servers of a job restore: server 0 chooses, and the others follow it, so
-// that no two of them go on from different ones.
+// The checkpoint that the servers of a job restore: server 0 chooses it and the others follow, so
+// that no two servers continue from different ones.
 //
-// Asked by a server that starts (server_restore.cc), answered by the others (server_shards.cc).
+// Asked by a server that starts (checkpoint_restore.cc), answered by the others (server_core.cc).
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "ps/server/server.h"
+#include "ps/lane/server_options.h"
 #include "ps/shard_map.h"
 
 namespace shoal::ps {
 
-// What a server says of itself.
+// A server's answer to kRestorePoint.
 struct RestorePoint {
   int64_t restored = -1;   // the checkpoint that it was restored from; -1: it started empty
   int64_t committed = -1;  // the last that has been committed since; -1: none

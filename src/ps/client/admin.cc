@@ -14,15 +14,24 @@
 namespace shoal::ps {
 namespace {
 
+// The channels to the servers that own rows, and to the leader.
+std::vector<Channel*> ChannelsOfOwners(ClientCore* core) {
+  std::set<int> owners = OwnersOf(core->router().Known());
+  owners.insert(kLeader);
+  std::vector<Channel*> all = core->Connected();
+  std::erase_if(all, [&](const Channel* channel) { return !owners.contains(channel->server()); });
+  return all;
+}
+
 constexpr int kCutAttempts = 10;  // while shards move
 constexpr Duration kOthersWithin = std::chrono::seconds(2);
 
-// One checkpoint's course; undone unless it was committed.
+// One checkpoint from start to commit; aborts it on destruction unless it was committed.
 class Course {
  public:
   Course(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {
     core->ConnectNamed(deadline);
-    lanes_ = core->OfOwners();
+    lanes_ = ChannelsOfOwners(core);
     for (Channel* lane : lanes_) {
       if (lane->lane() == 0) servers_.push_back(lane);
     }
@@ -37,7 +46,7 @@ class Course {
 
   Result<CheckpointInfo> Run() {
     TRY_ASSIGN(const std::string started,
-               core_->SendRequest(&core_->leader(), FrameType::kCheckpointStart, 0, {}, deadline_));
+               SendRequest(&core_->leader(), FrameType::kCheckpointStart, 0, {}, deadline_));
     TRY(ReadStart(started));
     auto done = Take();
     if (done.ok()) return done;
@@ -64,9 +73,8 @@ class Course {
     Manifest manifest;
     manifest.checkpoint = info_.id;
     TRY(Write(&manifest));
-    TRY_ASSIGN(const std::string reply,
-               core_->SendRequest(&core_->leader(), FrameType::kCheckpointCommit, 0,
-                                  EncodeManifest(manifest), deadline_));
+    TRY_ASSIGN(const std::string reply, SendRequest(&core_->leader(), FrameType::kCheckpointCommit,
+                                                    0, EncodeManifest(manifest), deadline_));
     ByteReader reader(reply);
     while (reader.remaining() > 0) {
       int32_t worker = 0;
@@ -104,7 +112,7 @@ class Course {
 
   // Every shard is in exactly one lane's cut.
   bool CoversAll(const std::vector<std::string>& held) const {
-    const uint32_t shards = core_->known_shards().shards();
+    const uint32_t shards = core_->router().Known().shards();
     std::vector<int> times(shards);
     for (const std::string& bits : held) {
       if (bits.size() != (shards + 7) / 8) return false;
@@ -151,7 +159,7 @@ class Course {
     head.argument = static_cast<uint64_t>(info_.id);
     const TimePoint soon = std::min(deadline_, RealClock::Get()->Now() + kOthersWithin);
     for (Channel* lane : lanes) {
-      // One that is not there has nothing to abort.
+      // A server that is not reachable has nothing to abort.
       if (lane->lane() != 0 || !lane->up()) continue;
       (void)lane->FinishCall(lane->StartCall(head, {}, true), soon);
     }
@@ -247,9 +255,8 @@ void Admin::Cancel() { client_->core_->Cancel(); }
 Status Admin::ReportDead(int worker, Duration timeout) {
   if (worker < 0) return InvalidArgument("worker: expected 0 or more");
   ClientCore& core = *client_->core_;
-  return core
-      .SendRequest(&core.leader(), FrameType::kReportDead, static_cast<uint64_t>(worker), {},
-                   RealClock::Get()->Now() + timeout)
+  return SendRequest(&core.leader(), FrameType::kReportDead, static_cast<uint64_t>(worker), {},
+                     RealClock::Get()->Now() + timeout)
       .status();
 }
 

@@ -1,7 +1,7 @@
-// Drives what concerns all servers at once: consistent checkpoints, and a look at who is there.
+// Operations on all servers at once: consistent checkpoints, reports, and moves of shards.
 //
-// Run wherever there is a Members: beside server 0 on a timer (`checkpoint.every`), or by a tool.
-// Is a client without a place in clocks and barriers. How a checkpoint goes:
+// Runs wherever there is a Members: beside server 0 on a timer (`checkpoint.every`), or in a tool.
+// It is an observer: clocks, barriers and checkpoints do not wait for it. The checkpoint protocol:
 // docs/design/checkpoint.md.
 #pragma once
 
@@ -27,9 +27,10 @@ struct RebalanceInfo {
   int moves = 0;
   int left = 0;  // moves that were planned and not made, beyond Rebalance::most
   uint64_t bytes_sent = 0;
-  Duration longest_stall{0};  // of one shard, while nobody served it
+  Duration longest_stall{0};  // of one shard, while no server served it
 };
 
+// One operation at a time; Cancel may be called from another thread.
 class Admin {
  public:
   // options.index is ignored.
@@ -42,9 +43,8 @@ class Admin {
   // refused with FailedPrecondition.
   Result<CheckpointInfo> Checkpoint(Duration timeout = std::chrono::seconds(120));
 
-  // What each server says of its tables, its most wanted keys and what went through it; by server,
-  // empty for indices that are not there.
-  // Rows that are pushed meanwhile may be in it or not.
+  // Each server's tables, most requested keys and counters; by server index, empty for servers that
+  // do not exist. Concurrent pushes may be included or not.
   Result<std::vector<ServerReport>> Describe(Duration timeout = std::chrono::seconds(10));
 
   // Evens out how many bytes servers hold, while training goes on: shards are given from those that

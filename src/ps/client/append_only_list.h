@@ -1,4 +1,4 @@
-// A list that grows while others read it: elements stay where they are, nobody waits.
+// A list that grows while other threads read it: elements do not move, readers never wait.
 //
 // For what a client has one of for every lane it has ever been connected to (client_core.h).
 #pragma once
@@ -30,15 +30,15 @@ class AppendOnlyList {
     size_t at_;
   };
 
-  // Any thread. Whoever has seen a size may use all elements below it.
+  // Any thread. A thread that has seen a size may use all elements below it.
   size_t size() const { return size_.load(std::memory_order_acquire); }
   const T& operator[](size_t i) const { return pieces_[i / kPiece][i % kPiece]; }
   T& operator[](size_t i) { return pieces_[i / kPiece][i % kPiece]; }
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, size()}; }
 
-  // One thread at a time: the element after the last, which nobody sees before Publish. The list
-  // must hold less than kMost.
+  // One thread at a time: the element after the last, which readers do not see before Publish. The
+  // list must hold less than kMost.
   T& Next() {
     const size_t i = size_.load(std::memory_order_relaxed);
     if (pieces_[i / kPiece] == nullptr) pieces_[i / kPiece] = std::make_unique<T[]>(kPiece);

@@ -50,7 +50,7 @@ void AutoBalancer::Run() {
     if (status.ok()) continue;
     LogInfo("balancing the servers: {}", status.message());
     more_moves_ = false;
-    // Somebody who leaves takes no rows, and a server may be away for a moment; else begin anew.
+    // A server that leaves accepts no rows, and one may be away for a moment; else begin anew.
     if (status.code() == Code::kFailedPrecondition || status.code() == Code::kAborted) continue;
     std::shared_ptr<Admin> last;  // goes after the lock
     std::lock_guard lock(mu_);

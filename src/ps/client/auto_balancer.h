@@ -1,9 +1,9 @@
-// Keeps the servers of a job even by itself: rows go to servers that have joined, and from those
-// that hold much more than others.
+// Balances the servers of a job automatically: moves shards to servers that have joined, and from
+// servers that hold much more than others.
 //
-// Beside the leader (server.cc), which is there to the end; nobody else decides, so no two plans
-// meet (docs/adr/0058-server-0-leads-and-balances.md). Looks now and then, begins only when it is
-// worth it, and then moves a few shards at a time.
+// Runs beside the leader (server.cc), which lives as long as the job; no other process balances, so
+// plans do not conflict (docs/adr/0058-the-leader-balances.md). Checks periodically, begins only
+// above a threshold, and then moves a few shards at a time.
 #pragma once
 
 #include <condition_variable>

@@ -30,6 +30,12 @@ void PutRows(ValueType type, const char* from, const RowChunk& part) {
   }
 }
 
+// Not kDone: `late` as DeadlineExceeded, or that the wait was interrupted.
+Status StatusOf(Awaited awaited, std::string late) {
+  return awaited == Awaited::kLate ? DeadlineExceeded(std::move(late))
+                                   : Cancelled("the wait was interrupted");
+}
+
 }  // namespace
 
 Channel::Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks)
@@ -44,7 +50,7 @@ Channel::~Channel() { Close(); }
 
 std::string Channel::Name() const {
   std::lock_guard lock(mu_);
-  return fmt::format("server {} ({})", server_, address_);
+  return fmt::format("server {} ({})", server_, peer_.address);
 }
 
 bool Channel::up() const {
@@ -59,7 +65,7 @@ bool Channel::failed() const {
 
 uint64_t Channel::first_unanswered() const {
   std::lock_guard lock(mu_);
-  return first_seq_;
+  return window_.first;
 }
 
 Counters Channel::counters() const {
@@ -73,8 +79,7 @@ std::shared_ptr<Connection> Channel::connection() const {
 }
 
 template <typename Done>
-Channel::Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline,
-                                const Done& done) {
+Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done) {
   ConnectionPoller poller;
   while (!done()) {
     std::shared_ptr<Connection> connection = connection_;
@@ -96,11 +101,6 @@ Channel::Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint de
   return Awaited::kDone;
 }
 
-Status Channel::StatusOf(Awaited awaited, std::string late) {
-  return awaited == Awaited::kLate ? DeadlineExceeded(std::move(late))
-                                   : Cancelled("the wait was interrupted");
-}
-
 void Channel::OnRoom() {
   std::lock_guard lock(mu_);
   progress_.notify_all();
@@ -115,19 +115,19 @@ void Channel::SendPending(Connection* connection, const Pending& pending) {
   }
   out.rows = &pending.part;
   if (!connection->SavesBytes()) return connection->Send(out);
-  front_scratch_.assign(pending.part.argument);
-  front_scratch_.resize(ArgumentArea(out.head));
-  keys_.Write(pending.part, &out.head, &front_scratch_);
+  buffers_.front.assign(pending.part.argument);
+  buffers_.front.resize(ArgumentArea(out.head));
+  keys_.Write(pending.part, &out.head, &buffers_.front);
   counters_.key_bytes += KeyAreaOf(out.head);
   RowChunk part = pending.part;
-  part.front = front_scratch_;
+  part.front = buffers_.front;
   out.rows = &part;
   connection->Send(out);
 }
 
-// Under the lock. Markers are nobody's there whose rows have gone.
+// Under the lock. A server whose rows have all gone needs no marker.
 bool Channel::HasUnansweredChunks() const {
-  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+  for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
     if (slots_[seq % kSlots].ticket != kNoTicket) return true;
   }
   return false;
@@ -145,8 +145,8 @@ bool Channel::Suspend() {
     std::lock_guard lock(mu_);
     if (HasUnansweredChunks() || !calls_.empty()) return false;
     markers = UnansweredMarkers();
-    first_seq_ = next_seq_;
-    bytes_in_flight_ = 0;
+    window_.first = window_.next;
+    window_.bytes = 0;
     suspended_ = true;
     connection = std::move(connection_);
     connection_ = nullptr;
@@ -160,7 +160,7 @@ bool Channel::Suspend() {
 // Under the lock.
 std::vector<int64_t> Channel::UnansweredMarkers() const {
   std::vector<int64_t> checkpoints;
-  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+  for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
     const FrameHeader& head = slots_[seq % kSlots].head;
     if (head.type == FrameType::kMarker) {
       checkpoints.push_back(static_cast<int64_t>(head.argument));
@@ -175,13 +175,13 @@ void Channel::Resume(std::string address, OpenedConnection dialled,
   std::shared_ptr<Connection> old;
   {
     std::unique_lock lock(mu_);
-    if (closed_ || !failed_.ok() || (suspended_ && !wakes)) return;
+    if (closing_.closed || !failed_.ok() || (suspended_ && !wakes)) return;
     suspended_ = false;
     old = std::move(connection_);
     connection_ = connection;
-    address_ = std::move(address);
-    const bool restarted = instance_ != 0 && instance_ != dialled.welcome.instance;
-    instance_ = dialled.welcome.instance;
+    peer_.address = std::move(address);
+    const bool restarted = peer_.instance != 0 && peer_.instance != dialled.welcome.instance;
+    peer_.instance = dialled.welcome.instance;
     if (restarted) {
       for (const std::string& spec : tables) {
         FrameHeader head;
@@ -190,12 +190,12 @@ void Channel::Resume(std::string address, OpenedConnection dialled,
       }
     }
     keys_.Clear();
-    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq)
+    for (uint64_t seq = window_.first; seq != window_.next; ++seq)
       SendPending(connection.get(), SlotOf(seq));
     for (auto& [id, call] : calls_) {
       if (restarted && call->same_instance) {
         call->done = true;
-        call->status = Aborted(fmt::format("server {} ({}) restarted", server_, address_));
+        call->status = Aborted(fmt::format("server {} ({}) restarted", server_, peer_.address));
       } else if (!call->done) {
         connection->Send({call->head, call->body, nullptr});
       }
@@ -223,20 +223,20 @@ void Channel::FailConnection(const Status& why) {
     if (connection_ == nullptr) return;
     connection = std::move(connection_);
     connection_ = nullptr;
-    ++closing_threads_;
+    ++closing_.threads;
   }
   connection->Close();
   LogInfo("{}: {}", Name(), why.message());
   hooks_.lost(this);
   std::lock_guard lock(mu_);
-  --closing_threads_;
+  --closing_.threads;
   progress_.notify_all();
 }
 
 void Channel::DisconnectUnlessAt(const std::string& address) {
   {
     std::lock_guard lock(mu_);
-    if (connection_ == nullptr || address_ == address) return;
+    if (connection_ == nullptr || peer_.address == address) return;
   }
   FailConnection(Unavailable("Members names " + address + " now"));
 }
@@ -251,11 +251,11 @@ void Channel::Fail(const Status& why) {
     if (!failed_.ok()) return;
     failed_ = why;
     markers = UnansweredMarkers();
-    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+    for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
       if (SlotOf(seq).ticket != kNoTicket) tickets.push_back(SlotOf(seq).ticket);
     }
-    first_seq_ = next_seq_;
-    bytes_in_flight_ = 0;
+    window_.first = window_.next;
+    window_.bytes = 0;
     for (auto& [id, call] : calls_) {
       if (call->done) continue;
       call->done = true;
@@ -271,7 +271,7 @@ void Channel::Close() {
   std::shared_ptr<Connection> connection;
   {
     std::lock_guard lock(mu_);
-    closed_ = true;
+    closing_.closed = true;
     connection = std::move(connection_);
     connection_ = nullptr;
   }
@@ -279,7 +279,7 @@ void Channel::Close() {
   // Another thread may have taken the connection to end it, and is to tell the client, which may be
   // gone when this returns.
   std::unique_lock lock(mu_);
-  progress_.wait(lock, [this] { return closing_threads_ == 0; });
+  progress_.wait(lock, [this] { return closing_.threads == 0; });
 }
 
 Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticket,
@@ -289,19 +289,20 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
     std::unique_lock lock(mu_);
     const size_t bytes = part.n * part.dim * sizeof(float);
     const auto fits = [&] {
-      if (!failed_.ok() || InFlight() == 0) return true;
-      return InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_ &&
+      if (!failed_.ok() || window_.in_flight() == 0) return true;
+      return window_.in_flight() < kSlots - kSlotsForMarkers &&
+             window_.bytes + bytes <= window_bytes_ &&
              (connection_ == nullptr ||
               connection_->Takes(sizeof(FrameHeader) + bytes + part.n * sizeof(Key)));
     };
     if (const Awaited room = Await(&lock, deadline, fits); room != Awaited::kDone) {
       return StatusOf(room, fmt::format("server {} ({}) does not take more requests: {} are "
                                         "unanswered",
-                                        server_, address_, InFlight()));
+                                        server_, peer_.address, window_.in_flight()));
     }
     if (!failed_.ok()) return failed_;
     tickets_->AddChunk(ticket);
-    head.id = next_seq_++;
+    head.id = window_.next++;
     Pending& pending = SlotOf(head.id);
     pending.head = head;
     pending.part = part;
@@ -310,9 +311,9 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
       pending.part.pick = pending.pick.data();
     }
     if (part.coded != nullptr) {
-      if (!spare_buffers_.empty()) {
-        pending.coded = std::move(spare_buffers_.back());
-        spare_buffers_.pop_back();
+      if (!buffers_.spare.empty()) {
+        pending.coded = std::move(buffers_.spare.back());
+        buffers_.spare.pop_back();
       }
       pending.coded.assign(part.coded, ValueBytes(head));
       pending.part.coded = pending.coded.data();
@@ -322,7 +323,7 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
     pending.ticket = ticket;
     pending.bytes = bytes;
     pending.since = since;
-    bytes_in_flight_ += bytes;
+    window_.bytes += bytes;
     counters_.requests += 1;
     if (HasDeltas(head)) {
       counters_.rows_pushed += part.n;
@@ -340,11 +341,11 @@ bool Channel::SendMarker(FrameHeader head, const std::string& progress) {
   {
     std::lock_guard lock(mu_);
     // With so many markers unanswered no checkpoint succeeds anyway.
-    if (!failed_.ok() || suspended_ || InFlight() >= kSlots) return false;
-    head.id = next_seq_++;
+    if (!failed_.ok() || suspended_ || window_.in_flight() >= kSlots) return false;
+    head.id = window_.next++;
     if (head.type == FrameType::kMarker) {
-      marker_seq_ = head.id;
-      marker_of_ = static_cast<int64_t>(head.argument);
+      last_marker_.seq = head.id;
+      last_marker_.checkpoint = static_cast<int64_t>(head.argument);
     }
     Pending& pending = SlotOf(head.id);
     pending.head = head;
@@ -396,7 +397,8 @@ Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimeP
   const Awaited reply = Await(&lock, deadline, [&] { return call->done; });
   calls_.erase(call->head.id);
   if (reply != Awaited::kDone) {
-    return StatusOf(reply, fmt::format("server {} ({}) did not answer in time", server_, address_));
+    return StatusOf(reply,
+                    fmt::format("server {} ({}) did not answer in time", server_, peer_.address));
   }
   if (!call->status.ok()) return call->status;
   return std::move(call->reply);
@@ -404,7 +406,7 @@ Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimeP
 
 bool Channel::HasUnanswered(uint32_t ticket) const {
   std::lock_guard lock(mu_);
-  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+  for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
     if (slots_[seq % kSlots].ticket == ticket) return true;
   }
   return false;
@@ -412,13 +414,13 @@ bool Channel::HasUnanswered(uint32_t ticket) const {
 
 Status Channel::Flush(TimePoint deadline) {
   std::unique_lock lock(mu_);
-  const uint64_t until = next_seq_;
+  const uint64_t until = window_.next;
   const Awaited answers =
-      Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
+      Await(&lock, deadline, [&] { return !failed_.ok() || window_.first >= until; });
   if (!failed_.ok()) return failed_;
   if (answers == Awaited::kDone) return Status::Ok();
   return StatusOf(answers, fmt::format("server {} ({}) did not answer {} requests in time", server_,
-                                       address_, InFlight()));
+                                       peer_.address, window_.in_flight()));
 }
 
 void Channel::OnFrame(const FrameHeader& head, std::string_view body) {
@@ -442,8 +444,8 @@ void Channel::OnFrame(const FrameHeader& head, std::string_view body) {
 
 // Answers come in the order of the requests. Under the lock.
 Status Channel::CheckAnswer(const FrameHeader& head, std::string_view body) {
-  if (InFlight() == 0 || head.id != first_seq_) {
-    return DataLoss(fmt::format("answered request {}, expected {}", head.id, first_seq_));
+  if (window_.in_flight() == 0 || head.id != window_.first) {
+    return DataLoss(fmt::format("answered request {}, expected {}", head.id, window_.first));
   }
   if (head.type == FrameType::kRefused) return Status::Ok();
   const Pending& pending = SlotOf(head.id);
@@ -462,7 +464,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   uint32_t ticket = kNoTicket;
   {
     std::lock_guard lock(mu_);
-    // After a failure nobody waits, and the caller's memory may be gone.
+    // After a failure no caller waits, and its memory may be gone.
     if (!failed_.ok()) return;
     broken = CheckAnswer(head, body);
     // Most answers only say that a push is in.
@@ -473,7 +475,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   if (settled) return CompleteChunk(ticket, Status::Ok());
   if (head.type == FrameType::kRefused && (head.flags & kRefusedMoved) != 0) return OnMoved(head);
 
-  // The slot is the oldest one: nobody else changes it before it is given free below.
+  // The slot is the oldest one: no other thread changes it before it is freed below.
   Pending& pending = SlotOf(head.id);
   Status status;
   if (head.type == FrameType::kRefused) {
@@ -499,12 +501,12 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
 
 uint32_t Channel::RetireOldest(Pending* oldest) {
   const uint32_t ticket = oldest->ticket;
-  bytes_in_flight_ -= oldest->bytes;
+  window_.bytes -= oldest->bytes;
   if (oldest->part.coded != nullptr) {
-    spare_buffers_.push_back(std::move(oldest->coded));
+    buffers_.spare.push_back(std::move(oldest->coded));
     oldest->part.coded = nullptr;
   }
-  ++first_seq_;
+  ++window_.first;
   progress_.notify_all();
   return ticket;
 }
@@ -530,15 +532,15 @@ void Channel::OnMoved(const FrameHeader& head) {
     redirect.ticket = std::exchange(pending.ticket, kNoTicket);
     redirect.applied = (head.flags & kRefusedApplied) != 0;
     redirect.server = server_;
-    redirect.after = head.id > marker_seq_ ? marker_of_ : -1;
+    redirect.after = head.id > last_marker_.seq ? last_marker_.checkpoint : -1;
     redirect.since = pending.since != TimePoint{} ? pending.since : RealClock::Get()->Now();
   }
   // Before it is no longer ours: Flush must not miss it.
   hooks_.moved(std::move(redirect));
   std::lock_guard lock(mu_);
   if (!failed_.ok()) return;
-  bytes_in_flight_ -= pending.bytes;
-  ++first_seq_;
+  window_.bytes -= pending.bytes;
+  ++window_.first;
   progress_.notify_all();
 }
 

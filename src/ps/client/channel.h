@@ -1,8 +1,8 @@
-// A client's stream to one lane of one server, over however many connections it takes.
+// A client's channel to one lane of one server, over any number of successive connections.
 //
 // Row operations and markers get sequence numbers and are kept until answered; after a reconnection
-// they are sent again, and the server knows those it has applied (docs/design/push-pull.md).
-// Control requests are kept likewise, by id. Thread-safe.
+// they are sent again, and the server recognises those that it has applied
+// (docs/design/push-pull.md). Control requests are kept likewise, by id.
 #pragma once
 
 #include <atomic>
@@ -21,21 +21,24 @@
 
 namespace shoal::ps {
 
-// A control request under way.
+// The end of a wait.
+enum class Awaited : uint8_t { kDone, kLate, kInterrupted };
+
+// A control request under way. Shared by its caller and its channel, whose lock guards it.
 struct Call {
   FrameHeader head;
   std::string body;
   bool same_instance = false;  // fail rather than ask a restarted server
-  bool done = false;           // with the rest: guarded by the channel's lock
+  bool done = false;           // answered or failed
   Status status;
   std::string reply;
 };
 
-// A part that was refused because some of its rows had moved: nothing of it was applied, or, if
-// `applied`, all was, and it only wants rows.
+// A chunk that was refused because some of its rows had moved. Nothing of it was applied; or, if
+// `applied`, all of it, and only the rows of its answer are missing.
 struct Redirect {
   FrameHeader head;
-  RowChunk part;               // its pick is the one below
+  RowChunk part;               // its `pick` points to the next field
   std::vector<uint32_t> pick;  //
   std::string coded;           // deltas as they travel, if they are not f32
   std::string argument;        // a call's
@@ -46,17 +49,23 @@ struct Redirect {
   TimePoint since{};   // when it was refused first
 };
 
+// Lifecycle: made disconnected; Resume gives it a connection, and again a new one after each loss;
+// Suspend parks it while the client needs nothing of the server; Fail or Close ends it for good.
+// What is unanswered is kept over a loss and sent again, so that each request is applied once.
+//
+// Thread-safe. Hooks are called without the channel's lock, from receiving threads or from the
+// caller's. `tickets` must outlive the channel. Memory: at most window_bytes of unanswered rows.
 class Channel final : public ConnectionHandler {
  public:
-  // What a channel tells its client. Called without the channel's lock.
+  // Events for the client.
   struct Hooks {
     std::function<void(Channel*)> lost;                      // the connection is gone: dial again
-    std::function<void(int64_t checkpoint)> marker_request;  //
+    std::function<void(int64_t checkpoint)> marker_request;  // the leader asks for markers
     // A marker of this checkpoint is answered, and so is all that was sent before it; or both never
     // will be.
     std::function<void(int64_t checkpoint, bool failed)> marker_answered;
     std::function<void(Redirect)> moved;           // to be sent elsewhere
-    std::function<void(int server)> shards_moved;  // it says that some have
+    std::function<void(int server)> shards_moved;  // the server says that some have moved
     std::function<bool()> interrupted;             // ClientOptions::interrupted
   };
   Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks);
@@ -69,14 +78,14 @@ class Channel final : public ConnectionHandler {
 
   // Puts a new connection to use: `tables` are created again if the server is another instance
   // than before, then everything unanswered is sent again.
-  // `wakes`: also one that rests.
+  // `wakes`: also a suspended channel.
   void Resume(std::string address, OpenedConnection dialled, const std::vector<std::string>& tables,
               bool wakes = false);
-  // Lets go of a connection to another address than this, to dial anew: a server that Members names
-  // elsewhere has been started again, and its old host may be gone without a word.
+  // Drops a connection to another address than this, so that it is dialled again: a server that
+  // Members names elsewhere has been started again, and its old host may have vanished silently.
   void DisconnectUnlessAt(const std::string& address);
-  // From now on a connection that is made again says good-bye again: a server would count a worker
-  // that comes back.
+  // From now on every new connection sends kLeave again: a server would count a worker that
+  // reconnects.
   void SetLeft();
   // Gives up: everything under way and to come fails with `why`.
   void Fail(const Status& why);
@@ -86,32 +95,32 @@ class Channel final : public ConnectionHandler {
   bool failed() const;
   uint64_t first_unanswered() const;
 
-  // A server that has nothing of ours any more, or not yet: its channel is at rest, not dialled,
-  // and calls over it fail at once. Resume wakes it. False: something is unanswered.
+  // Parks the channel to a server that owns nothing that this client needs: it is not dialled, and
+  // calls over it fail at once. Resume ends that. False: something is unanswered.
   bool Suspend();
   bool suspended() const { return suspended_; }
-  // Nobody waits for an answer of it.
+  // No answer is outstanding.
   bool idle() const;
 
-  // Sends one part of the request `ticket`, which then counts one more part. Blocks while the
-  // window is full. `since`: of a part that was refused before.
+  // Sends one chunk of the request `ticket`, which then counts one more chunk. Blocks while the
+  // window is full. `since`: when a redirected chunk was first refused.
   Status SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticket, TimePoint deadline,
                    TimePoint since = {});
-  // `head`: of a marker, or that it is settled. False: it was not sent, for there is nobody, or are
-  // too many unanswered; else Hooks::marker_answered is called once, also when it is let go of.
-  // Never blocks.
+  // `head`: of a marker, or that it is settled. False: it was not sent, because the channel is down
+  // or has too many unanswered; else Hooks::marker_answered is called once, also when it is let go
+  // of. Never blocks.
   bool SendMarker(FrameHeader head, const std::string& progress);
   // Without an answer; lost when the connection is down.
   void SendNotice(FrameHeader head, std::string_view body);
 
   std::shared_ptr<Call> StartCall(FrameHeader head, std::string body, bool same_instance);
-  // Takes the call back if the deadline passes.
+  // Waits for the reply; withdraws the call if the deadline passes.
   Result<std::string> FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline);
 
   // Null: down. For polling; see Connection::Poll.
   std::shared_ptr<Connection> connection() const;
 
-  // True if a part of this request is unanswered here.
+  // True if a chunk of this request is unanswered here.
   bool HasUnanswered(uint32_t ticket) const;
   // Waits until what was issued before is answered.
   Status Flush(TimePoint deadline);
@@ -139,19 +148,15 @@ class Channel final : public ConnectionHandler {
     TimePoint since{};
   };
 
-  enum class Awaited : uint8_t { kDone, kLate, kInterrupted };
   // Waits, with polling at first, until `done` holds, the deadline has passed or the caller's
   // program was interrupted. `lock` is mu_'s, let go of meanwhile.
   template <typename Done>
   Awaited Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
-  // Not kDone: `late` as DeadlineExceeded, or that it was interrupted.
-  static Status StatusOf(Awaited awaited, std::string late);
 
   Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
   bool HasUnansweredChunks() const;
   // Of which checkpoints markers are unanswered.
   std::vector<int64_t> UnansweredMarkers() const;
-  size_t InFlight() const { return static_cast<size_t>(next_seq_ - first_seq_); }
   void SendPending(Connection* connection, const Pending& pending);
   void OnAnswer(const FrameHeader& head, std::string_view body);
   void OnReply(const FrameHeader& head, std::string_view body);
@@ -172,26 +177,45 @@ class Channel final : public ConnectionHandler {
   mutable std::mutex mu_;
   std::condition_variable progress_;        // the window moved, a call ended, or all failed
   std::shared_ptr<Connection> connection_;  // null: down
-  std::string address_;
-  uint64_t instance_ = 0;
+  // The server at the other end, as of the last connection.
+  struct Peer {
+    std::string address;
+    uint64_t instance = 0;
+  };
+  Peer peer_;
   std::atomic<bool> suspended_{false};  // written under mu_
   Status failed_;
   bool left_ = false;  // SetLeft was called; guarded by mu_
-  bool closed_ = false;
-  int closing_threads_ = 0;  // threads that end a connection
+  struct Closing {
+    bool closed = false;
+    int threads = 0;  // that end a connection
+  };
+  Closing closing_;
   std::vector<Pending> slots_;
-  uint64_t first_seq_ = 1;  // the oldest unanswered
-  uint64_t next_seq_ = 1;
-  size_t bytes_in_flight_ = 0;
-  uint64_t marker_seq_ = 0;  // of the last marker
-  int64_t marker_of_ = -1;   // its checkpoint
+  // The unanswered requests: sequence numbers [first, next), and their row values.
+  struct Window {
+    uint64_t first = 1;
+    uint64_t next = 1;
+    size_t bytes = 0;
+    size_t in_flight() const { return static_cast<size_t>(next - first); }
+  };
+  Window window_;
+  struct LastMarker {
+    uint64_t seq = 0;
+    int64_t checkpoint = -1;
+  };
+  LastMarker last_marker_;
   uint64_t next_call_ = 1;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;
   Counters counters_;
-  KeyEncoder keys_;            // of the present connection
-  std::string front_scratch_;  // scratch
-  // Memory for coded rows: as much as was ever under way, not as much as there are slots.
-  std::vector<std::string> spare_buffers_;
+  KeyEncoder keys_;  // of the present connection
+  // Memory that is kept from request to request.
+  struct Buffers {
+    std::string front;
+    // For coded rows: as much as was ever under way, not as much as there are slots.
+    std::vector<std::string> spare;
+  };
+  Buffers buffers_;
 };
 
 }  // namespace shoal::ps

@@ -1,5 +1,5 @@
-// A worker's door to the parameter servers: asynchronous, batched pulls and pushes of rows, clocks,
-// barriers, blobs, and the worker's part in consistent checkpoints.
+// A worker's connection to the parameter servers: asynchronous, batched pulls and pushes of rows,
+// clocks, barriers, blobs, and the worker's part in consistent checkpoints.
 //
 // Trainers (learn/) make one Client a worker, whatever the number of training threads. It finds the
 // servers through Members, keeps connections to all of them, reconnects by itself when one dies
@@ -41,8 +41,8 @@ struct ClientOptions {
   std::shared_ptr<InProcessHub> hub;  // for servers whose address is "inproc:NAME"; may be null
   bool shared_memory = true;          // instead of TCP, with servers of this host
   bool ucx = false;  // over UCX instead of both; the servers must be willing (ServerOptions::ucx)
-  // How long a thread that waits for answers polls before it sleeps: it hears of them sooner, and
-  // keeps a processor from others.
+  // A thread that waits for answers polls for this long before it sleeps: answers arrive sooner, at
+  // the cost of a processor.
   Duration poll_for = std::chrono::microseconds(100);
   Duration connect_timeout = std::chrono::seconds(30);    // to reach all servers at first
   Duration reconnect_timeout = std::chrono::seconds(30);  // for one that went away
@@ -52,8 +52,8 @@ struct ClientOptions {
   // index and the checkpoint it was restored from (-1: it came back empty). Must not block.
   std::function<void(int server, int64_t checkpoint)> on_server_restart;
   // A server that came back empty has lost the rows that were on it. True: from then on every call
-  // of this client fails with DataLoss, so that nobody goes on with what is left of a table. False:
-  // the caller makes good for them, or only reads.
+  // of this client fails with DataLoss, so that training does not go on with what is left of a
+  // table. False: the caller makes good for them, or only reads.
   bool fail_on_data_loss = false;
   // Asked ten times a second by every thread that waits for servers, but for Wait's; true: its call
   // ends with Cancelled. May be null.
@@ -84,7 +84,7 @@ class Client {
 
   // The row operations. keys: n in any order; repeated keys of a push are all applied, in order.
   //   Push      the server applies deltas[i] to row keys[i] with the table's optimizer
-  //   Pull      out[i] = row keys[i]; a sparse row that nobody pushed to has its initial value
+  //   Pull      out[i] = row keys[i]; a sparse row without a push has its initial value
   //   PushPull  applies deltas[i], then out[i] = the new row: one round trip
   // Return as soon as the request is on its way (or block while the window is full; at most
   // reconnect_timeout). InvalidArgument for keys beyond a dense table. No allocation once warm.
@@ -129,8 +129,8 @@ class Client {
                    Duration timeout = std::chrono::seconds(600));
 
   // "I have finished my n-th round" (n grows by the caller). First flushes, so that what this
-  // worker pushed is visible to whoever passes a later clock; then waits while n is more than the
-  // staleness ahead of the slowest live worker (BSP: 0; ASP: never waits, only tells).
+  // worker pushed is visible to every worker that passes a later clock; then waits while n is more
+  // than the staleness ahead of the slowest live worker (BSP: 0; ASP: never waits, only tells).
   Status Clock(uint64_t n, Duration timeout = std::chrono::seconds(600));
   // Returns when all live workers have entered the barrier of this name; names may be used again.
   // After DeadlineExceeded this worker has not entered: the others wait for it.

@@ -1,5 +1,5 @@
 // The servers that a client is connected to: those that own rows, and the leader. They come and go
-// while it works (docs/design/partition.md, "Servers come and go").
+// while it works (docs/design/partition.md, "Joining and leaving servers").
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,6 +23,26 @@ constexpr int kRounds = 8;
 bool Names(const MemberView& view, int server) {
   const auto index = static_cast<size_t>(server);
   return index < view.servers.size() && !view.servers[index].empty();
+}
+
+Status AwaitMembers(Members* members, Reconnector* reconnector, TimePoint deadline) {
+  Duration backoff = kFirstBackoff;
+  while (members->Current().servers.empty()) {
+    if (RealClock::Get()->Now() >= deadline || reconnector->WaitForStop(backoff))
+      return Unavailable("there are no servers to connect to");
+    backoff = std::min(backoff * 2, kLongestBackoff);
+  }
+  return Status::Ok();
+}
+
+// The checkpoint that is being taken; -1: none.
+int64_t CheckpointUnderWay(Channel* leader) {
+  const auto reply =
+      SendRequest(leader, FrameType::kCutting, 0, {}, RealClock::Get()->Now() + kAnswerWithin);
+  int64_t id = -1;
+  if (!reply.ok()) return id;
+  ByteReader reader(*reply);
+  return reader.Get(&id).ok() ? id : -1;
 }
 
 }  // namespace
@@ -51,19 +71,25 @@ Status ClientCore::CheckWelcome(int server, const Welcome& welcome) const {
   return Status::Ok();
 }
 
-Status ClientCore::AwaitMembers(TimePoint deadline) {
-  Duration backoff = kFirstBackoff;
-  while (members_->Current().servers.empty()) {
-    if (RealClock::Get()->Now() >= deadline || WaitForStop(backoff))
-      return Unavailable("there are no servers to connect to");
-    backoff = std::min(backoff * 2, kLongestBackoff);
+Result<OpenedConnection> ClientCore::DialUntil(int server, uint32_t lane, uint64_t first_seq,
+                                               TimePoint deadline, std::string* address) {
+  for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
+    auto dialled = dialer_.Dial({server, lane, first_seq, worker_.clock()}, address,
+                                deadline - RealClock::Get()->Now());
+    if (dialled.ok() || !IsTransient(dialled.status())) return dialled;
+    if (reconnector_.WaitForStop(std::min<Duration>(backoff, deadline - RealClock::Get()->Now()))) {
+      return Cancelled(fmt::format("connecting to server {} was interrupted", server));
+    }
+    if (RealClock::Get()->Now() >= deadline) {
+      return Unavailable(
+          fmt::format("cannot reach server {}: {}", server, dialled.status().message()));
+    }
   }
-  return Status::Ok();
 }
 
 Status ClientCore::ConnectAll() {
   const TimePoint deadline = RealClock::Get()->Now() + options_.connect_timeout;
-  TRY(AwaitMembers(deadline));
+  TRY(AwaitMembers(members_, &reconnector_, deadline));
   // First: it may ask newcomers to wait, and says how many servers there were at first.
   Welcome leader;
   TRY(ConnectServer(kLeader, deadline, &leader));
@@ -71,13 +97,12 @@ Status ClientCore::ConnectAll() {
   initial_servers_ = static_cast<uint32_t>(leader.servers);
   shards_ = leader.shards;
   std::vector<uint32_t> lanes_of(initial_servers_, 1);
-  partition_ = Partition(shards_, lanes_of);
-  known_ = ShardMap(partition_);
+  router_.Begin(shards_, lanes_of);
   if (leader.ownership > 1) {
     bool news = false;
     TRY_ASSIGN(const std::string reply,
                SendRequest(&this->leader(), FrameType::kShards, 0, {}, deadline));
-    TRY(LearnShards(reply, &news));
+    TRY(router_.Learn(reply, &news));
   }
   TRY(ConnectOwners(deadline));
   // Which lanes have what has not moved follows from how many each of them has.
@@ -85,13 +110,7 @@ Status ClientCore::ConnectAll() {
     const int index = static_cast<int>(server);
     if (index < servers() && lanes(index) > 0) lanes_of[server] = lanes(index);
   }
-  {
-    std::lock_guard lock(mu_);
-    partition_ = Partition(shards_, lanes_of);
-    ShardMap map(partition_);
-    map.Merge(known_);
-    known_ = map;
-  }
+  router_.Begin(shards_, lanes_of);
   UseShards();
   redirector_.Open();
   return Status::Ok();
@@ -160,19 +179,15 @@ Status ClientCore::ConnectServer(int server, TimePoint deadline, Welcome* welcom
   return Status::Ok();
 }
 
-// What it has to know before any request: tables, and that a checkpoint's marker has gone out
-// before it. Of an old checkpoint a marker would begin a cut that nobody ends.
+// Tells a new server before any request: the tables, and the marker of a checkpoint that has gone
+// out to the others. A marker of an old checkpoint would begin a cut that is never ended.
 void ClientCore::OnServerConnected(int server) {
-  int64_t marked = -1;
-  {
-    std::lock_guard marking(markers_mu_);
-    marked = last_marked_;
-  }
-  const bool under_way = marked >= 0 && marked == CheckpointUnderWay();
+  const int64_t marked = markers_.last();
+  const bool under_way = marked >= 0 && marked == CheckpointUnderWay(&leader());
   const TimePoint deadline = RealClock::Get()->Now() + kConnectWithin;
   for (uint32_t lane = 0; lane < lanes(server); ++lane) {
     Channel& to = channel(server, lane);
-    if (under_way) MarkChannel(&to, marked, {});
+    if (under_way) markers_.Send(&to, marked, {});
     std::vector<std::shared_ptr<Call>> calls;
     FrameHeader head;
     head.type = FrameType::kCreateTable;
@@ -186,26 +201,17 @@ void ClientCore::OnServerConnected(int server) {
   }
 }
 
-int64_t ClientCore::CheckpointUnderWay() {
-  const auto reply =
-      SendRequest(&leader(), FrameType::kCutting, 0, {}, RealClock::Get()->Now() + kAnswerWithin);
-  int64_t id = -1;
-  if (!reply.ok()) return id;
-  ByteReader reader(*reply);
-  return reader.Get(&id).ok() ? id : -1;
-}
-
 Status ClientCore::ConnectOwners(TimePoint deadline) {
   for (int round = 0; round < kRounds; ++round) {
     bool news = false;
-    for (const int server : OwnersOf(known_shards())) {
+    for (const int server : OwnersOf(router_.Known())) {
       if (connected(server)) continue;
       Welcome welcome;
       TRY(ConnectServer(server, deadline, &welcome));
-      if (welcome.ownership == known_shards().version()) continue;
+      if (welcome.ownership == router_.Known().version()) continue;
       TRY_ASSIGN(const std::string reply,
                  SendRequest(&channel(server), FrameType::kShards, 0, {}, deadline));
-      TRY(LearnShards(reply, &news));
+      TRY(router_.Learn(reply, &news));
     }
     if (!news) return Status::Ok();
   }
@@ -216,20 +222,22 @@ Status ClientCore::ConnectOwners(TimePoint deadline) {
 void ClientCore::UseShards() {
   const Status status = ConnectOwners(RealClock::Get()->Now() + kConnectWithin);
   if (!status.ok()) LogInfo("a server that got rows: {}", status.message());
-  const ShardMap map = known_shards();
-  channel_of_shard_.resize(map.shards());
+  const ShardMap map = router_.Known();
+  std::vector<size_t> routes = router_.routes();
+  routes.resize(map.shards());
   for (uint32_t shard = 0; shard < map.shards(); ++shard) {
     const Owner owner = map.At(shard).owner;
     if (!connected(owner.server)) continue;
     const uint64_t where = server_slots_[owner.server].where;
-    channel_of_shard_[shard] = (where >> 32) + owner.lane % static_cast<uint32_t>(where);
+    routes[shard] = (where >> 32) + owner.lane % static_cast<uint32_t>(where);
   }
+  router_.SetRoutes(std::move(routes));
   CloseUnneededChannels();
 }
 
 void ClientCore::CloseUnneededChannels() {
   std::set<int> used = {kLeader};
-  for (const size_t channel : channel_of_shard_) used.insert(channels_[channel]->server());
+  for (const size_t channel : router_.routes()) used.insert(channels_[channel]->server());
   const MemberView view = members_->Current();
   for (int server = 0; server < servers(); ++server) {
     if (used.contains(server) || (keeps_named_ && Names(view, server))) continue;
@@ -239,10 +247,7 @@ void ClientCore::CloseUnneededChannels() {
 
 bool ClientCore::IsUnneeded(int server) {
   if (server == kLeader) return false;
-  {
-    std::lock_guard lock(mu_);
-    if (OwnersOf(known_).contains(server)) return false;
-  }
+  if (router_.OwnsShards(server)) return false;
   return channel(server).idle();
 }
 
@@ -290,14 +295,6 @@ std::vector<Channel*> ClientCore::FirstLanes() const {
   std::vector<Channel*> first = Connected();
   std::erase_if(first, [](const Channel* channel) { return channel->lane() != 0; });
   return first;
-}
-
-std::vector<Channel*> ClientCore::OfOwners() {
-  std::set<int> owners = OwnersOf(known_shards());
-  owners.insert(kLeader);
-  std::vector<Channel*> all = Connected();
-  std::erase_if(all, [&](const Channel* channel) { return !owners.contains(channel->server()); });
-  return all;
 }
 
 }  // namespace shoal::ps

@@ -1,8 +1,9 @@
 // Keeps checkpoint markers out from between requests that belong together, without ever blocking
-// the thread that receives.
+// the receiving thread.
 //
-// Many threads may issue at a time (shared); a marker goes out when nobody does (exclusive). Who
-// closes the last scope sends the marker that is waiting, else the receiving thread does it itself.
+// Any number of threads may issue requests at a time (shared); a marker goes out while no scope is
+// open (exclusive). The thread that closes the last scope sends a marker that waits; with no scope
+// open the receiving thread sends it itself.
 #pragma once
 
 #include <condition_variable>
@@ -12,6 +13,7 @@
 
 namespace shoal::ps {
 
+// Thread-safe.
 class MarkerGate {
  public:
   // `send_marker(checkpoint)` runs while no scope is open, on some thread.
@@ -22,20 +24,21 @@ class MarkerGate {
   // not in a thread that has one open already.
   void Enter();
   void Leave();
-  // The same around one request, while routes are open: between CloseRoutes and OpenRoutes nobody
-  // decides where a request goes, not even inside a scope.
+  // The same around one request, while routes are open: between CloseRoutes and OpenRoutes no
+  // thread decides where a request goes, not even inside a scope.
   void EnterIssue();
   void LeaveIssue();
   // Never blocks.
   void CloseRoutes();
-  // Waits until nobody is between EnterIssue and LeaveIssue.
+  // Waits until no thread is between EnterIssue and LeaveIssue.
   void AwaitRoutes();
   void OpenRoutes();
-  // Has a marker sent for this checkpoint, now or by whoever leaves last. Never blocks.
+  // Has a marker sent for this checkpoint: now, or by the thread that closes the last scope. Never
+  // blocks.
   void RequestMarker(int64_t checkpoint);
 
  private:
-  // How deep this thread is inside this gate.
+  // The number of nested scopes of this thread.
   int& ScopeDepth();
   void SendMarkerLocked(std::unique_lock<std::mutex>* lock);
 

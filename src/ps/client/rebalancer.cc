@@ -54,10 +54,9 @@ std::vector<uint64_t> ServerLoads::bytes() const {
 }
 
 Result<ShardMap> Rebalancer::Map() {
-  ShardMap map = core_->known_shards();
+  ShardMap map = core_->router().Known();
   for (Channel* server : core_->FirstLanes()) {
-    TRY_ASSIGN(const std::string reply,
-               core_->SendRequest(server, FrameType::kShards, 0, {}, deadline_));
+    TRY_ASSIGN(const std::string reply, SendRequest(server, FrameType::kShards, 0, {}, deadline_));
     ShardMap theirs;
     TRY(DecodeShards(reply, map.shards(), &theirs));
     map.Merge(theirs);
@@ -67,7 +66,7 @@ Result<ShardMap> Rebalancer::Map() {
 
 Status Rebalancer::MeasureLane(Channel* channel, ServerLoads* all) {
   TRY_ASSIGN(const std::string reply,
-             core_->SendRequest(channel, FrameType::kShardBytes, 0, {}, deadline_));
+             SendRequest(channel, FrameType::kShardBytes, 0, {}, deadline_));
   ByteReader reader(reply);
   uint64_t flags = 0, fixed = 0;
   TRY(reader.Get(&flags));
@@ -109,8 +108,8 @@ Status Rebalancer::Move(const ShardMove& move) {
   writer.Put(move.to.server);
   writer.Put(move.to.lane);
   TRY_ASSIGN(const std::string reply,
-             core_->SendRequest(&core_->channel(move.from.server), FrameType::kMoveShard, 0,
-                                std::move(body), deadline_));
+             SendRequest(&core_->channel(move.from.server), FrameType::kMoveShard, 0,
+                         std::move(body), deadline_));
   uint64_t bytes = 0, stalled_us = 0;
   ByteReader reader(reply);
   TRY(reader.Get(&bytes));
@@ -149,7 +148,7 @@ Status Rebalancer::PlanAndMove(const Admin::Rebalance& how) {
   Status refused;
   for (const ShardMove& move : moves) {
     if (info_.moves >= how.most) break;
-    // Somebody else has moved it, or the one who is to get it leaves: the others go on.
+    // Another client has moved it, or its new owner leaves: the other moves go on.
     const Status moved = Move(move);
     if (moved.code() == Code::kFailedPrecondition) {
       refused = moved;
@@ -163,7 +162,7 @@ Status Rebalancer::PlanAndMove(const Admin::Rebalance& how) {
   return refused;
 }
 
-// Servers know themselves whether they are drained, so that whoever balances later knows it.
+// Servers know themselves whether they are drained, so that the next balancing run knows it.
 Status Rebalancer::Drain(const Admin::Rebalance& how) {
   if (how.by_itself) return Status::Ok();
   core_->ConnectNamed(deadline_);
@@ -181,7 +180,7 @@ Status Rebalancer::Drain(const Admin::Rebalance& how) {
   }
   for (Channel* server : core_->FirstLanes()) {
     const uint64_t takes = drained.contains(server->server()) ? 0 : 1;
-    TRY(core_->SendRequest(server, FrameType::kTakesRows, takes, {}, deadline_).status());
+    TRY(SendRequest(server, FrameType::kTakesRows, takes, {}, deadline_).status());
   }
   return Status::Ok();
 }
@@ -202,7 +201,9 @@ Result<RebalanceInfo> Rebalancer::Finish() {
   if (info_.moves == 0) return info_;
   TRY_ASSIGN(const ShardMap map, Map());
   TRY(FaultPoint("ps.rebalance.tell"));
-  TRY(core_->SendRequestToFirstLanes(FrameType::kShards, EncodeShards(map), deadline_));
+  FrameHeader head;
+  head.type = FrameType::kShards;
+  TRY(SendRequestToEach(core_->FirstLanes(), head, EncodeShards(map), deadline_));
   return info_;
 }
 

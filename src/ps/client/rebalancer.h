@@ -1,7 +1,8 @@
-// Who owns what and what it weighs, and the moves that follow from it.
+// Measures what servers hold, plans moves of shards that even it out, and has the servers make
+// them.
 //
-// Behind Admin::RebalanceShards (admin.h), which does all moves at once, and AutoBalancer
-// (auto_balancer.h), which does a few now and then. Drives; the servers move (shard_mover.h).
+// Behind Admin::RebalanceShards (admin.h), which makes all moves at once, and AutoBalancer, which
+// makes a few now and then. Only drives: the servers move rows themselves (shard_mover.h).
 #pragma once
 
 #include <vector>
@@ -14,7 +15,7 @@ namespace shoal::ps {
 class Channel;
 class ClientCore;
 
-// What the servers that are connected hold.
+// The loads of the connected servers.
 struct ServerLoads {
   std::vector<ShardLoad> shards;
   std::vector<uint32_t> lanes;          // by server; 0: takes no rows
@@ -28,11 +29,11 @@ class Rebalancer {
   // For one run. `core` outlives it.
   Rebalancer(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {}
 
-  // Plans anew when somebody else has moved a shard meanwhile.
+  // Plans anew when another client has moved a shard meanwhile.
   Result<RebalanceInfo> Run(const Admin::Rebalance& how);
   Result<RebalanceInfo> MoveOne(uint32_t shard, const Owner& to);
 
-  // Connects to whom Members names, and asks all.
+  // Connects to the servers that Members names, and asks all for their loads.
   Result<ServerLoads> MeasureLoads();
   Status Move(const ShardMove& move);
   // Servers that had no part in it are told, too: one that starts again asks them.

@@ -16,7 +16,8 @@ constexpr Duration kAnswerTimeout = std::chrono::milliseconds(500);
 // Between a shard's leaving one server and its being served by the other.
 constexpr Duration kFirstBackoff = std::chrono::microseconds(200);
 constexpr Duration kLongestBackoff = std::chrono::milliseconds(20);
-// A server that was started again while nobody could tell it of its shards hears of them from us.
+// A server that was started again while no other server could tell it of its shards learns them
+// from this client.
 constexpr Duration kSendMapAfter = std::chrono::seconds(1);
 
 }  // namespace
@@ -119,7 +120,7 @@ void Redirector::Run() {
   }
 }
 
-// True: who owns what has changed.
+// True: an owner has changed.
 bool Redirector::LearnShardOwners(std::set<int> servers) {
   bool news = false;
   std::string ours;
@@ -128,16 +129,16 @@ bool Redirector::LearnShardOwners(std::set<int> servers) {
     const TimePoint now = RealClock::Get()->Now();
     for (const Redirect& redirect : redirects_) {
       if (now - redirect.since < kSendMapAfter) continue;
-      ours = EncodeShards(core_->known_shards());
+      ours = EncodeShards(core_->router().Known());
       for (const Channel* channel : core_->FirstLanes()) servers.insert(channel->server());
       break;
     }
   }
   for (const int server : servers) {
     if (!core_->connected(server)) continue;
-    const auto reply = core_->SendRequest(&core_->channel(server), FrameType::kShards, 0, ours,
-                                          RealClock::Get()->Now() + kAnswerTimeout);
-    const Status status = reply.ok() ? core_->LearnShards(*reply, &news) : reply.status();
+    const auto reply = SendRequest(&core_->channel(server), FrameType::kShards, 0, ours,
+                                   RealClock::Get()->Now() + kAnswerTimeout);
+    const Status status = reply.ok() ? core_->router().Learn(*reply, &news) : reply.status();
     if (!status.ok()) LogInfo("asking server {} for its shards: {}", server, status.message());
   }
   return news;
@@ -147,9 +148,9 @@ void Redirector::SendRedirects() {
   MarkerGate& gate = core_->gate();
   gate.CloseRoutes();
   gate.AwaitRoutes();
-  // What is under way comes back first: sent again before it, a request would be refused after it,
-  // and later be sent after it.
-  core_->AwaitChannels();
+  // Waits for the requests under way: a request that was sent again before them could be refused
+  // after them, and later be sent after them.
+  AwaitChannels();
   core_->UseShards();
   std::deque<Redirect> redirects;
   {
@@ -164,8 +165,8 @@ void Redirector::SendRedirects() {
       std::lock_guard lock(mu_);
       unsent_ -= redirects.size();
     }
-    // Nobody goes before they are done: they might be refused once more.
-    core_->AwaitChannels();
+    // No new request goes out before they are answered: they might be refused once more.
+    AwaitChannels();
   }
   {
     std::lock_guard lock(mu_);
@@ -193,7 +194,7 @@ Status Redirector::Send(const Redirect& redirect) {
   std::map<size_t, std::vector<uint32_t>> by_channel;
   for (size_t i = 0; i < redirect.part.n; ++i) {
     const Key key = redirect.part.keys[redirect.part.At(i)];
-    by_channel[core_->ChannelOfRow(head.table, key)].push_back(static_cast<uint32_t>(i));
+    by_channel[core_->router().ChannelOfRow(head.table, key)].push_back(static_cast<uint32_t>(i));
   }
   for (const auto& [channel, rows] : by_channel) TRY(SendChunk(redirect, head, channel, rows));
   return Status::Ok();
@@ -222,6 +223,14 @@ Status Redirector::SendChunk(const Redirect& redirect, FrameHeader head, size_t 
   return core_->channels()[channel]->SendChunk(
       head, part, redirect.ticket, RealClock::Get()->Now() + core_->options().reconnect_timeout,
       redirect.since);
+}
+
+void Redirector::AwaitChannels() {
+  const TimePoint deadline = RealClock::Get()->Now() + core_->options().reconnect_timeout;
+  for (auto& channel : core_->channels()) {
+    const Status status = channel->Flush(deadline);
+    if (!status.ok()) LogInfo("requests whose rows have moved: {}", status.message());
+  }
 }
 
 }  // namespace shoal::ps

@@ -1,9 +1,9 @@
-// A client's part in moving shards: requests that came to a lane when some of their rows had left
-// it are sent again where these are now, and nothing overtakes them (docs/design/partition.md).
+// Sends requests again that came to a lane when some of their rows had moved to another one, in an
+// order in which none overtakes another (docs/design/partition.md).
 //
-// Owned by ClientCore. The receiving threads bring what was refused; a thread of its own, made when
-// first needed, asks servers who owns what and sends. Meanwhile the gate keeps new requests back,
-// for about a round trip.
+// Owned by ClientCore. Receiving threads add the refused requests; a thread of its own, made when
+// first needed, asks servers for the owners of shards and sends. Meanwhile the gate holds new
+// requests back, for about a round trip.
 #pragma once
 
 #include <condition_variable>
@@ -18,33 +18,36 @@ namespace shoal::ps {
 
 class ClientCore;
 
+// Thread-safe.
 class Redirector {
  public:
   explicit Redirector(ClientCore* core) : core_(core) {}
   ~Redirector() { Stop(); }
 
-  // The client is connected to all servers: what came meanwhile is looked at from now on.
+  // The client is connected to all servers: handles what was added meanwhile, and all that comes.
   void Open();
   // Any thread; never blocks.
   void AddRedirect(Redirect redirect);
-  // This server knows of moves that we may not know of.
+  // This server knows of moves that this client may not know of.
   void OnShardsMoved(int server);
-  // Somebody of whom we need nothing may have left: see who is to be let go of.
+  // A server that this client needs nothing of may have left: closes unneeded channels soon.
   void RequestCleanup();
   // True: something is on its way that was issued before a marker would go out. The marker is asked
   // for again when all of it has been sent.
   bool DefersMarker(int64_t checkpoint);
   // Waits until nothing is left. False: the deadline passed.
   bool AwaitAll(TimePoint deadline);
-  // How many came so far.
+  // The number of redirects added so far.
   uint64_t received();
-  // What it still has fails. After the channels have failed, so that nothing holds its thread.
+  // Fails what is not sent yet. After the channels have failed, so that nothing holds its thread.
   void Stop();
 
  private:
   void Run();
   void Begin();
   void SendRedirects();
+  // Until everything that has been sent is answered, or refused.
+  void AwaitChannels();
   bool LearnShardOwners(std::set<int> servers);
   Status Send(const Redirect& redirect);
   Status SendChunk(const Redirect& redirect, FrameHeader head, size_t channel,

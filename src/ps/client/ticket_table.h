@@ -1,7 +1,7 @@
-// Requests under way: how many of their parts are unanswered, the first error, who waits.
+// Requests under way: how many chunks are unanswered, the first error, and the threads that wait.
 //
-// A request is split into parts, one a frame; channels report each part. Slots are reused, so that
-// nothing is allocated once warm. Thread-safe.
+// A request is split into chunks, one per frame; channels report each chunk. Slots are reused, so
+// that nothing is allocated once warm. Thread-safe.
 #pragma once
 
 #include <condition_variable>

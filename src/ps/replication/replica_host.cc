@@ -15,9 +15,9 @@ constexpr Duration kDialTimeout = std::chrono::milliseconds(500);
 constexpr Duration kBusyInterval = std::chrono::milliseconds(2);
 constexpr Duration kIdleInterval = std::chrono::milliseconds(20);
 constexpr Duration kLookupEvery = std::chrono::milliseconds(20);
-// A primary that hears nothing of its backup for this long answers nobody, for what it logged as a
-// sign of incarnation is not confirmed; a backup takes over no sooner than twice as late, unless
-// the connection has ended.
+// A primary that hears nothing of its backup for this long answers no client, because the ping that
+// it logged is not confirmed. A backup takes over after twice this time at the earliest, unless the
+// connection has ended.
 constexpr Duration kPingEvery = std::chrono::milliseconds(250);
 constexpr int kEntriesPerRun = 32;
 // After a checkpoint could not be read.
@@ -30,11 +30,21 @@ bool IsTransient(const Status& restored) {
          restored.code() != Code::kNotFound && restored.code() != Code::kUnimplemented;
 }
 
+Hello MakeHello(const ServerOptions& options, HelloKind kind, int server, uint64_t session) {
+  Hello hello;
+  hello.kind = kind;
+  hello.server = server;
+  hello.from = options.index;
+  hello.incarnation = options.incarnation;
+  hello.session = session;
+  return hello;
+}
+
 }  // namespace
 
 std::shared_ptr<ReplicaHost> ReplicaHost::Make(std::shared_ptr<ServerCore> own) {
   std::shared_ptr<ReplicaHost> host(new ReplicaHost(std::move(own)));
-  host->own_->SetRole(ServerCore::Role::kStandby);
+  host->own_->SetRole(ServerRole::kStandby);
   host->own_->SetHost(host);
   return host;
 }
@@ -119,7 +129,7 @@ std::vector<int> ReplicaHost::backup_of() {
   std::lock_guard lock(mu_);
   std::vector<int> indices;
   for (const auto& [index, group] : groups_) {
-    if (!group.primary && group.core->whole()) indices.push_back(index);
+    if (!group.primary && group.core->backup().IsComplete()) indices.push_back(index);
   }
   return indices;
 }
@@ -151,7 +161,7 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::Route(const Hello& hello) {
         fmt::format("the rows of server {} are not at server {}", hello.server, options_.index));
   }
   if (!group->open) {
-    return Unavailable(fmt::format("server {} waits for its copy", hello.server));
+    return Unavailable(fmt::format("server {} waits for its backup", hello.server));
   }
   return group->core;
 }
@@ -159,24 +169,25 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::Route(const Hello& hello) {
 Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteReplica(const Hello& hello) {
   if (hello.server < 0 || hello.server >= kMostServers || hello.from < 0 ||
       hello.from >= kMostServers || hello.from == options_.index || hello.session == 0) {
-    return InvalidArgument("a copy of a server that there is not");
+    return InvalidArgument("a replica of a server that does not exist");
   }
   const MemberView view = options_.members->Current();
   std::lock_guard lock(mu_);
   if (stop_ || fenced_) return Unavailable("the server stops");
   if (leaving_ && hello.clock == 0) return Unavailable("the server leaves");
   if (hello.incarnation < incarnations_[hello.from]) {
-    return Aborted(fmt::format("server {} has a later life", hello.from));
+    return Aborted(fmt::format("server {} has a later incarnation", hello.from));
   }
   ReplicaGroup* group = Find(hello.server);
   if (group != nullptr && !group->primary && group->copy_id == hello.session) return group->core;
-  if (group != nullptr && (group->primary || group->core->whole()) && hello.epoch <= group->epoch &&
+  if (group != nullptr && (group->primary || group->core->backup().IsComplete()) &&
+      hello.epoch <= group->epoch &&
       !(hello.epoch == group->epoch && !group->primary && group->from == hello.from)) {
     return Aborted(fmt::format("the rows of server {} are here under epoch {}, not {}",
                                hello.server, group->epoch, hello.epoch));
   }
-  if (hello.clock != 0 || hello.lane != 0) return NotFound("that copy is not here");
-  if (group != nullptr && group->primary) return Unavailable("it is still served here");
+  if (hello.clock != 0 || hello.lane != 0) return NotFound("that replica is not here");
+  if (group != nullptr && group->primary) return Unavailable("its rows are still served here");
   ServerOptions options = options_;
   options.index = hello.server;
   ReplicaGroup replica;
@@ -214,16 +225,16 @@ bool ReplicaHost::AnswerRecoveryLookup(const Hello& hello) {
   }
   Wake();
   const ReplicaGroup* group = Find(hello.server);
-  return group != nullptr && (group->primary || group->core->whole());
+  return group != nullptr && (group->primary || group->core->backup().IsComplete());
 }
 
 // Under mu_. False: the copy is not whole, and worth nothing.
 bool ReplicaHost::TakeOver(int index, ReplicaGroup* group) {
-  if (group->core->emptied()) {
+  if (group->core->backup().primary_is_empty()) {
     LogInfo("server {}: server {} has left, and nothing with it", options_.index, index);
     return false;
   }
-  if (!group->core->whole()) {
+  if (!group->core->backup().IsComplete()) {
     LogWarning("server {}: server {} died before its copy of server {} was whole", options_.index,
                group->from, index);
     return false;
@@ -268,12 +279,12 @@ void ReplicaHost::RunOnce() {
     MaintainBackup(index, view);
     const auto core = CoreOf(index);
     if (core == nullptr || !ping) continue;
-    core->PingBackups();
+    core->replicator().Ping();
     core->Tick();
   }
 }
 
-// Members named us once and does not any more: somebody else is this server now.
+// Members named our address once and does not any more: another process is this server now.
 bool ReplicaHost::Fenced(const MemberView& view) {
   const auto self = static_cast<size_t>(options_.index);
   const bool named = self < view.servers.size() && view.servers[self] == address_;
@@ -289,30 +300,20 @@ void ReplicaHost::Retire(const std::string& why) {
     fenced_ = true;
     groups = groups_;
   }
-  LogError("server {}: {}: it answers nobody any more", options_.index, why);
+  LogError("server {}: {}: it answers no request any more", options_.index, why);
   for (auto& [index, group] : groups) group.core->Stop();
-}
-
-Hello ReplicaHost::MakeHello(HelloKind kind, int server, uint64_t session) const {
-  Hello hello;
-  hello.kind = kind;
-  hello.server = server;
-  hello.from = options_.index;
-  hello.incarnation = options_.incarnation;
-  hello.session = session;
-  return hello;
 }
 
 Result<OpenedConnection> ReplicaHost::Dial(const std::string& address, const Hello& hello) {
   const bool local = address.starts_with("inproc:");
-  if (local && inproc_ == nullptr) return FailedPrecondition("there is no hub");
+  if (local && inproc_ == nullptr) return FailedPrecondition("this server has no in-process hub");
   return (local ? inproc_ : tcp_)->Dial(address, hello, kDialTimeout);
 }
 
-// Asks everybody whether the rows of this index are with them; if all have said no, they are made
+// Asks all other servers whether they have the rows of this index; if all deny it, they are made
 // anew, or restored from the checkpoint. Asking tells them that our earlier lives are over: they
-// are told too when the rows have been found meanwhile, for who has a copy at an earlier
-// incarnation of ours would wait for it for ever.
+// are told too when the rows have been found meanwhile, because a server that has a replica of an
+// earlier incarnation of ours would wait for it for ever.
 void ReplicaHost::RecoverOwnGroup(const MemberView& view) {
   const TimePoint now = RealClock::Get()->Now();
   if (now < next_lookup_) return;
@@ -323,7 +324,8 @@ void ReplicaHost::RecoverOwnGroup(const MemberView& view) {
   for (int other = 0; other < static_cast<int>(view.servers.size()); ++other) {
     const std::string& address = view.servers[static_cast<size_t>(other)];
     if (other == options_.index || address.empty() || (here && notified_.contains(other))) continue;
-    auto dialled = Dial(address, MakeHello(HelloKind::kRecoveryLookup, options_.index, 1));
+    auto dialled =
+        Dial(address, MakeHello(options_, HelloKind::kRecoveryLookup, options_.index, 1));
     all = all && dialled.ok();
     if (!dialled.ok()) continue;
     held = held || dialled->welcome.last_seq != 0;
@@ -341,11 +343,11 @@ bool ReplicaHost::LearnShardsFrom(std::unique_ptr<Connection> connection) {
       other.SendRequest(FrameType::kShards, {}, RealClock::Get()->Now() + kDialTimeout);
   ShardMap map;
   return reply.ok() && DecodeShards(*reply, options_.shards, &map).ok() &&
-         own_->MergeShards(map).ok();
+         own_->shards().Merge(map).ok();
 }
 
 void ReplicaHost::StartOwnGroup() {
-  const Status restored = own_->RestoreIfWanted();
+  const Status restored = own_->checkpoints().RestoreIfWanted();
   if (IsTransient(restored)) {
     LogError("server {}: {}: it serves nothing before that can be read", options_.index,
              restored.message());
@@ -359,7 +361,7 @@ void ReplicaHost::StartOwnGroup() {
   group.core = own_;
   group.primary = true;
   groups_[options_.index] = group;
-  own_->SetRole(ServerCore::Role::kPrimary);
+  own_->SetRole(ServerRole::kPrimary);
 }
 
 bool ReplicaHost::PrimaryIsGone(const ReplicaGroup& group, const MemberView& view) const {
@@ -367,8 +369,8 @@ bool ReplicaHost::PrimaryIsGone(const ReplicaGroup& group, const MemberView& vie
   const bool named = from < view.servers.size() && view.servers[from] == group.from_address;
   if (named) return false;
   // It may still answer questions while it believes that it is in_sync.
-  return !group.core->has_primary_connection() ||
-         RealClock::Get()->Now() - group.core->last_entry_at() > 2 * kPingEvery;
+  return !group.core->backup().has_primary_connection() ||
+         RealClock::Get()->Now() - group.core->backup().last_entry_at() > 2 * kPingEvery;
 }
 
 void ReplicaHost::WatchPrimaries(const MemberView& view) {
@@ -404,7 +406,8 @@ void ReplicaHost::MaintainBackup(int index, const MemberView& view) {
   if (BackupIsDead(*backup, view)) return DropBackup(index);
   const auto core = CoreOf(index);
   bool down = false;
-  for (uint32_t lane = 0; lane < core->lanes(); ++lane) down |= core->log_state(lane).down;
+  for (uint32_t lane = 0; lane < core->lanes(); ++lane)
+    down |= core->replicator().log_state(lane).down;
   if (!down) return AdvanceSync(index, backup.get());
   if (!backup->enabling_sync) return DropBackup(index);
   busy_ = true;
@@ -436,7 +439,7 @@ void ReplicaHost::DropBackup(int index) {
   busy_ = true;
   LogInfo("server {}: the copy of server {}'s rows at server {} is gone", options_.index, index,
           gone == nullptr ? -1 : gone->server);
-  core->StopReplication();
+  core->replicator().Stop();
 }
 
 void ReplicaHost::ChooseBackup(int index, const MemberView& view) {
@@ -454,6 +457,20 @@ void ReplicaHost::ChooseBackup(int index, const MemberView& view) {
   group->backup = std::move(backup);
 }
 
+std::shared_ptr<ReplicaConnection> ReplicaHost::MakeConnection(
+    const std::weak_ptr<ServerCore>& core, uint32_t lane, std::unique_ptr<Connection> connection) {
+  ReplicaConnection::Events events;
+  events.confirmed = [core, lane](const ReplicaConnection* from, uint64_t position) {
+    if (const auto alive = core.lock()) alive->replicator().OnConfirmed(lane, from, position);
+  };
+  events.lost = [core, lane, host = weak_from_this()](const ReplicaConnection* from) {
+    const auto alive = core.lock();
+    if (alive != nullptr) alive->replicator().OnConnectionLost(lane, from);
+    if (const auto held = host.lock()) held->Wake();
+  };
+  return std::make_shared<ReplicaConnection>(std::move(connection), std::move(events));
+}
+
 std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
                                                           const std::string& address) {
   const auto core = CoreOf(index);
@@ -463,23 +480,19 @@ std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
   backup->copy_id = RandomSeed() | 1;
   backup->cursors.resize(core->lanes());
   backup->must_confirm.resize(core->lanes());
-  Hello hello = MakeHello(HelloKind::kCopy, index, backup->copy_id);
+  Hello hello = MakeHello(options_, HelloKind::kCopy, index, backup->copy_id);
   {
     std::lock_guard lock(mu_);
     hello.epoch = Find(index)->epoch;
   }
-  const auto weak = weak_from_this();
   for (hello.lane = 0; hello.lane < core->lanes(); ++hello.lane) {
     auto dialled = Dial(address, hello);
     if (!dialled.ok() || dialled->welcome.lanes != core->lanes()) return nullptr;
     backup->incarnation = static_cast<int64_t>(dialled->welcome.ownership);
-    backup->connections.push_back(std::make_shared<ReplicaConnection>(
-        core, hello.lane, std::move(dialled->connection), [weak] {
-          if (const auto host = weak.lock()) host->Wake();
-        }));
+    backup->connections.push_back(MakeConnection(core, hello.lane, std::move(dialled->connection)));
   }
   for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-    core->StartReplication(lane, backup->connections[lane]);
+    core->replicator().Start(lane, backup->connections[lane]);
     backup->connections[lane]->Start();
     backup->connections[lane]->FlushReplies();
   }
@@ -488,7 +501,7 @@ std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
 
 bool ReplicaHost::Confirmed(ServerCore* core, const Backup& backup) const {
   for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-    if (core->log_state(lane).confirmed < backup.must_confirm[lane]) return false;
+    if (core->replicator().log_state(lane).confirmed < backup.must_confirm[lane]) return false;
   }
   return true;
 }
@@ -500,18 +513,19 @@ void ReplicaHost::AdvanceSync(int index, Backup* backup) {
   busy_ = true;
   const auto core = CoreOf(index);
   for (uint32_t lane = 0; lane < core->lanes() && !backup->enabling_sync; ++lane) {
-    ServerCore::RowCursor& cursor = backup->cursors[lane];
-    for (int i = 0; i < kEntriesPerRun && core->LogRows(lane, &cursor); ++i) {
+    RowCursor& cursor = backup->cursors[lane];
+    for (int i = 0; i < kEntriesPerRun && core->replicator().CopySomeRows(lane, &cursor); ++i) {
     }
     if (!cursor.done) return;
-    if (backup->must_confirm[lane] == 0) backup->must_confirm[lane] = core->log_state(lane).end;
+    if (backup->must_confirm[lane] == 0)
+      backup->must_confirm[lane] = core->replicator().log_state(lane).end;
   }
   if (!Confirmed(core.get(), *backup)) return;
   if (!backup->enabling_sync) {
     backup->enabling_sync = true;
     for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-      core->EnableSyncReplication(lane);
-      backup->must_confirm[lane] = core->log_state(lane).end;
+      core->replicator().EnableSync(lane);
+      backup->must_confirm[lane] = core->replicator().log_state(lane).end;
     }
     return;
   }
@@ -524,23 +538,18 @@ void ReplicaHost::AdvanceSync(int index, Backup* backup) {
 
 Status ReplicaHost::Reconnect(int index, Backup* backup) {
   const auto core = CoreOf(index);
-  Hello hello = MakeHello(HelloKind::kCopy, index, backup->copy_id);
+  Hello hello = MakeHello(options_, HelloKind::kCopy, index, backup->copy_id);
   hello.clock = 1;
   {
     std::lock_guard lock(mu_);
     hello.epoch = Find(index)->epoch;
   }
-  const auto weak = weak_from_this();
   for (hello.lane = 0; hello.lane < core->lanes(); ++hello.lane) {
-    if (!core->log_state(hello.lane).down) continue;
+    if (!core->replicator().log_state(hello.lane).down) continue;
     TRY_ASSIGN(OpenedConnection dialled, Dial(backup->address, hello));
     const uint64_t confirmed = dialled.welcome.last_seq;
-    auto connection = std::make_shared<ReplicaConnection>(core, hello.lane,
-                                                          std::move(dialled.connection), [weak] {
-                                                            if (const auto host = weak.lock())
-                                                              host->Wake();
-                                                          });
-    core->ResumeReplication(hello.lane, connection, confirmed);
+    auto connection = MakeConnection(core, hello.lane, std::move(dialled.connection));
+    core->replicator().Resume(hello.lane, connection, confirmed);
     connection->Start();
     connection->FlushReplies();
     backup->connections[hello.lane].swap(connection);

@@ -1,10 +1,14 @@
-// Which servers' rows a process has, as their primary or as a backup, and what it does when another
-// one dies (docs/design/replication.md). One a Server with copies.
+// The replica groups that one process takes part in, and its reaction when another server dies
+// (docs/design/replication.md). One per Server with replicas.
 //
-// A *group* is the rows of one server index, wherever they are. Each process begins with its own;
-// its backup is a neighbour. Who is dead is not guessed: a later incarnation of an index proves
-// that its earlier ones are over, or Members no longer names the address. Locks: mu_, then lanes'.
-// Nothing is dialled under mu_, for the other end takes its own.
+// A replica group holds the rows of one server index, on a primary and a backup. Each process
+// starts with the group of its own index as primary; its backup is a neighbour. A server is
+// declared dead only when a later incarnation of its index registers, or Members no longer names
+// its address.
+//
+// Thread rules: a manager thread drives synchronisation and takeover; Route and
+// AnswerRecoveryLookup are called by connections' threads. Lock order: mu_, then lanes. No
+// connection is dialled under mu_, because the other process takes its own mu_.
 #pragma once
 
 #include <condition_variable>
@@ -23,24 +27,25 @@ namespace shoal::ps {
 
 class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
  public:
-  // `own` listens for all groups and primary_of its own index once nobody else is found to.
+  // `own` listens for all groups. It serves its own index once no other process is found to.
   static std::shared_ptr<ReplicaHost> Make(std::shared_ptr<ServerCore> own);
   ~ReplicaHost();
 
-  // `address`: under which Members will name it.
+  // Starts the manager thread. `address`: the one that Members will name.
   void Start(std::string address);
-  // At once, as a crash would.
+  // Stops all groups at once, as a crash would. Idempotent.
   void Stop();
 
   // A newcomer's core; null: the one that listens. Unavailable: not here, or not yet.
   Result<std::shared_ptr<ServerCore>> Route(const Hello& hello);
-  // A later incarnation of hello.from has begun. True if its rows are here.
+  // A later incarnation of hello.from has begun: its earlier ones are dead. True if its rows are
+  // here.
   bool AnswerRecoveryLookup(const Hello& hello);
 
-  // Takes no new copies and begins none.
+  // Accepts no new backups and starts none.
   void SetLeaving();
 
-  // The cores that serve, but for the one that listens.
+  // The cores that serve clients, except the listening one.
   std::vector<std::shared_ptr<ServerCore>> OtherCores();
   std::vector<int> primary_of();
   std::vector<int> backup_of();
@@ -56,7 +61,7 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
     std::string address;
     uint64_t copy_id = 0;  // names this copy
     std::vector<std::shared_ptr<ReplicaConnection>> connections;
-    std::vector<ServerCore::RowCursor> cursors;
+    std::vector<RowCursor> cursors;
     std::vector<uint64_t> must_confirm;  // positions that must be confirmed for the next step
     bool enabling_sync = false;
     bool in_sync = false;
@@ -73,14 +78,14 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
     uint64_t copy_id = 0;
     // A primary's.
     std::shared_ptr<Backup> backup;
-    bool open = false;  // clients may join: it had a backup once, or there is nobody to be one
+    bool open = false;  // clients may join: it had a backup once, or no process can be one
   };
 
   explicit ReplicaHost(std::shared_ptr<ServerCore> own);
   void Run();
   void RunOnce();
   bool Fenced(const MemberView& view);
-  // Somebody else is this server now: answers nobody any more.
+  // Another process is this server now: this one answers no request any more.
   void Retire(const std::string& why);
   void RecoverOwnGroup(const MemberView& view);
   bool LearnShardsFrom(std::unique_ptr<Connection> connection);
@@ -93,13 +98,16 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   bool BackupIsDead(const Backup& backup, const MemberView& view);
   std::vector<int> Candidates(int index, const MemberView& view) const;
   void ChooseBackup(int index, const MemberView& view);
+  // A connection to the backup that reports to the core's Replicator and wakes the manager.
+  std::shared_ptr<ReplicaConnection> MakeConnection(const std::weak_ptr<ServerCore>& core,
+                                                    uint32_t lane,
+                                                    std::unique_ptr<Connection> connection);
   std::shared_ptr<Backup> Connect(int index, int to, const std::string& address);
   void AdvanceSync(int index, Backup* backup);
   bool Confirmed(ServerCore* core, const Backup& backup) const;
   Status Reconnect(int index, Backup* backup);
   Result<std::shared_ptr<ServerCore>> RouteReplica(const Hello& hello);
   Result<OpenedConnection> Dial(const std::string& address, const Hello& hello);
-  Hello MakeHello(HelloKind kind, int server, uint64_t session) const;
   std::vector<int> PrimaryGroups();
   ReplicaGroup* Find(int index);
   std::shared_ptr<Backup> BackupOf(int index);

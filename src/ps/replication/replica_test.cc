@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "ps/replication/replica_entry.h"
+#include "ps/lane/replica_entry.h"
 #include "ps/server/server_core.h"
 #include "ps/testing/test_cluster.h"
 
@@ -110,7 +110,7 @@ TEST_P(ReplicaTest, WhatWasTakenOverIsInTheMetrics) {
 class Nobody final : public ServerConnection {
  public:
   void Reply(const FrameHeader&, std::string_view) override {}
-  void Shut(const Status&) override {}
+  void CloseAfterFlush(const Status&) override {}
   void FlushReplies() override {}
 };
 
@@ -126,7 +126,7 @@ TEST(ReplicaCopyTest, ALaneGoesByItsOwnLog) {
   const auto peer = std::make_shared<Nobody>();
   uint32_t shard = 0;
   while (core->lane(1).state(shard) != ShardState::kHere) ++shard;
-  ShardMap gone = core->shards();
+  ShardMap gone = core->shards().Map();
   const ShardAssignment first = gone.At(shard);
   gone.Set(shard, {{1, 0}, first.epoch + 1});
   ShardMap back = gone;

@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::string_view kScheme = "inproc:";
 
-// Both ends: what the server queued for the client, and who delivers it. At most one thread
-// delivers at a time; others leave what they queued to it.
+// Both ends: the frames that the server queued for the client, and their delivery. At most one
+// thread delivers at a time; others leave what they queued to it.
 class InProcessPeer final : public ServerConnection {
  public:
   void Reply(const FrameHeader& head, std::string_view body) override {
     std::lock_guard lock(mu_);
     if (!ended_) inbox_.push_back({head, std::string(body)});
   }
-  void Shut(const Status& why) override {
+  void CloseAfterFlush(const Status& why) override {
     std::lock_guard lock(mu_);
     if (ended_) return;
     ended_ = true;
@@ -37,7 +37,7 @@ class InProcessPeer final : public ServerConnection {
     std::lock_guard lock(mu_);
     handler_ = handler;
   }
-  // Waits until nobody delivers, unless the caller is the one who does.
+  // Waits until no thread delivers, except the caller itself.
   void Close() {
     std::unique_lock lock(mu_);
     ended_ = true;
@@ -99,7 +99,8 @@ class InProcessLink final : public Connection {
 
   void Send(const Outgoing& out) override {
     if (core_->stopped()) {
-      return peer_->Shut(Unavailable(fmt::format("server {} stopped", core_->options().index)));
+      return peer_->CloseAfterFlush(
+          Unavailable(fmt::format("server {} stopped", core_->options().index)));
     }
     Lane& lane = core_->lane(hello_.lane);
     // The caller holds its channel's lock: nothing may be delivered before FlushReplies.
@@ -107,7 +108,7 @@ class InProcessLink final : public Connection {
     Lane::Guard guard(lane, &touched_);
     const Status status = out.rows != nullptr ? SendRows(&lane, out)
                                               : core_->Control(hello_, peer_, out.head, out.body);
-    if (!status.ok()) peer_->Shut(status);
+    if (!status.ok()) peer_->CloseAfterFlush(status);
   }
 
   void FlushReplies() override {

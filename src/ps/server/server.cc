@@ -57,7 +57,7 @@ std::string Server::inproc_address() const {
   return "inproc:" + impl_->core->options().inproc_name;
 }
 uint16_t Server::port() const { return impl_->tcp == nullptr ? 0 : impl_->tcp->port(); }
-int64_t Server::restored_checkpoint() const { return impl_->core->restored_checkpoint(); }
+int64_t Server::restored_checkpoint() const { return impl_->core->checkpoints().restored(); }
 uint64_t Server::instance() const { return impl_->core->instance(); }
 void Server::ReportDead(int worker) {
   if (impl_->host == nullptr) return impl_->core->ReportDead(worker);

@@ -1,4 +1,4 @@
-// What a Server is made of. For server.cc and server_leave.cc alone.
+// The parts of a Server. For server.cc and server_leave.cc alone.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct Server::Impl {
   void Stop();
 };
 
-// How this process becomes a client of the servers that it is one of.
+// The options with which a server becomes a client of its own job.
 ClientOptions ClientOptionsOf(const ServerOptions& options);
 
 }  // namespace shoal::ps

@@ -1,5 +1,5 @@
-// How a server leaves while the job goes on: it gives its rows to the others, waits until its
-// clients have let go of it, and stops (docs/design/partition.md, "Servers come and go").
+// A server that leaves while the job goes on: it gives its rows to the others, waits until its
+// clients have disconnected, and stops (docs/design/partition.md, "Joining and leaving servers").
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr Duration kRetryEvery = std::chrono::milliseconds(20);
 constexpr Duration kLeaderGone = std::chrono::seconds(1);
 constexpr Duration kLeaderSilent = std::chrono::seconds(10);
 constexpr Duration kAdminWithin = std::chrono::seconds(2);
-// For clients to hear that they need it no more; who does not is away himself.
+// For clients to learn that they need it no more; one that does not is away itself.
 constexpr Duration kLinger = std::chrono::seconds(3);
 constexpr Duration kToldWithin = std::chrono::seconds(1);
 
@@ -28,7 +28,7 @@ bool ReachesLeader(const ServerOptions& options) {
   return dialer.Dial(MakeMoveHello(options, kLeader, 0), kToldWithin / 4).ok();
 }
 
-// Asks until it answers. False: nobody is there any more. A busy machine may take its time.
+// Asks until the leader answers. False: it is gone. A busy machine may take its time.
 bool AwaitLeader(ServerCore* core) {
   const TimePoint begin = RealClock::Get()->Now();
   TimePoint refused = begin;  // since when it has been refused at once
@@ -42,17 +42,18 @@ bool AwaitLeader(ServerCore* core) {
   }
 }
 
-// An owner tells the next one, and those of its clients that still come: who asks the leader from
+// An owner tells the next one and the clients that still ask it; a client that asks the leader from
 // now on must not be sent to a server that has gone.
 void TellOthers(ServerCore* core, TimePoint until) {
   ShardDialer dialer(core->options());
   std::set<int> left = OtherServers(core->options());
   for (;;) {
-    SendShardMap(&dialer, core->shards(), kToldWithin, &left);
+    SendShardMap(&dialer, core->shards().Map(), kToldWithin, &left);
     if (left.empty() || core->WaitForStop(kRetryEvery) || RealClock::Get()->Now() >= until) break;
   }
   if (left.contains(kLeader)) {
-    LogWarning("server {}: the leader has not heard who has its rows", core->options().index);
+    LogWarning("server {}: the leader has not learned the new owners of its rows",
+               core->options().index);
   }
 }
 
@@ -60,10 +61,10 @@ void TellOthers(ServerCore* core, TimePoint until) {
 // next attempt, which is refused now. An owner that takes the order to keep one is not giving it
 // away, and will not.
 void ForgetArrivals(ServerCore* core, Admin* admin, Duration timeout) {
-  for (const auto& [shard, owner] : core->Arrivals()) {
+  for (const auto& [shard, owner] : core->shards().Arrivals()) {
     if (owner.server == static_cast<uint32_t>(core->options().index)) continue;
     const auto kept = admin->MoveShard(shard, owner.server, owner.lane, timeout);
-    if (kept.ok()) core->ForgetArrival(shard);
+    if (kept.ok()) core->shards().ForgetArrival(shard);
   }
 }
 
@@ -74,11 +75,11 @@ Status GiveAway(ServerCore* core, TimePoint deadline) {
   client.connect_timeout = client.reconnect_timeout = kAdminWithin;
   Admin::Rebalance how;
   how.by_itself = true;
-  how.tolerance = 1e9;  // whoever stays keeps what he has
+  how.tolerance = 1e9;  // the servers that stay keep what they have
   std::unique_ptr<Admin> admin;
   Status last;
-  while (core->owned_shards() > 0) {
-    if (core->stopped()) return Unavailable("it serves nobody any more");
+  while (core->shards().OwnedShards() > 0) {
+    if (core->stopped()) return Unavailable("it serves no client any more");
     const TimePoint now = RealClock::Get()->Now();
     if (now >= deadline) {
       return Unavailable("not all rows could be given away in time: " + last.message());
@@ -117,23 +118,24 @@ Status Server::Leave(Duration timeout) {
   if (options.members == nullptr) {
     return FailedPrecondition("this server was started without Members: it knows no others");
   }
-  core.SetLeaving(false);
+  core.shards().SetLeaving(false);
   if (impl_->host != nullptr) impl_->host->SetLeaving();
-  // With copies its rows may be served by another, whom this does not concern.
+  // With replicas another process may serve its rows; leaving does not concern that process.
   const std::vector<int> here = primary_of();
   const bool own = std::find(here.begin(), here.end(), options.index) != here.end();
   if (own) {
     TRY(GiveAway(&core, deadline).With(fmt::format("server {}", options.index)));
     TellOthers(&core, std::min(deadline, RealClock::Get()->Now() + kToldWithin));
-    core.SetLeaving(true);
+    core.shards().SetLeaving(true);
     const TimePoint until = std::min(deadline, RealClock::Get()->Now() + kLinger);
-    // A good-bye may also be a connection that broke: nobody reports when the last one is gone.
-    while (core.clients() > 0 && RealClock::Get()->Now() < until && !core.WaitForStop(kLook)) {
+    // A client may also end with a broken connection, so the number of clients is polled.
+    while (core.ConnectedWorkers() > 0 && RealClock::Get()->Now() < until &&
+           !core.WaitForStop(kLook)) {
     }
-    if (const size_t left = core.clients(); left > 0) {
+    if (const size_t left = core.ConnectedWorkers(); left > 0) {
       LogWarning("server {}: leaves while {} connections of clients are open", options.index, left);
     }
-    if (!core.AnnounceEmpty(RealClock::Get()->Now() + kToldWithin)) {
+    if (!core.replicator().AnnounceEmpty(RealClock::Get()->Now() + kToldWithin)) {
       LogWarning("server {}: its copy does not answer", options.index);
     }
   }

@@ -1,4 +1,4 @@
-// What a server says of itself: counters, hot keys, memory, queues, checkpoints (metrics.h).
+// A server's metrics: counters, hot keys, memory, queues, checkpoints (metrics.h).
 #include <algorithm>
 #include <map>
 
@@ -57,7 +57,7 @@ std::vector<HotKey> MergeHotKeys(const std::vector<std::vector<HotKey>>& by_serv
 
 Counters ServerCore::counters() {
   Counters sum;
-  for (auto& lane : lanes_) {
+  for (auto& lane : context_.lanes) {
     Lane::Guard guard(*lane);
     AddCounters(lane->counters, &sum);
   }
@@ -69,11 +69,11 @@ Counters ServerCore::counters() {
 
 ServerMetrics ServerCore::metrics() {
   ServerMetrics all;
-  all.server = options_.index;
+  all.server = options().index;
   all.counters = counters();
   all.hot_keys = hot_keys(16);
   std::map<std::string, TableMetrics> tables;
-  for (auto& lane : lanes_) {
+  for (auto& lane : context_.lanes) {
     Lane::Guard guard(*lane);
     all.memory_bytes += lane->memory_bytes();
     for (const auto& [id, table] : lane->tables()) {
@@ -91,15 +91,10 @@ ServerMetrics ServerCore::metrics() {
     }
   }
   for (auto& [name, table] : tables) all.tables.push_back(std::move(table));
-  Lane::Guard guard(*lanes_[0]);
-  all.blobs = blobs_.count();
-  all.blob_bytes = blobs_.bytes();
-  all.checkpoint = checkpoint_metrics_;
-  all.checkpoint.under_way = checkpoint_ >= 0;
-  if (checkpoint_written_ != TimePoint{}) {
-    const Duration age = options_.clock->Now() - checkpoint_written_;
-    all.checkpoint.age_seconds = std::chrono::duration<double>(age).count();
-  }
+  Lane::Guard guard(context_.first_lane());
+  all.blobs = blobs_.store().count();
+  all.blob_bytes = blobs_.store().bytes();
+  all.checkpoint = checkpoints_.metrics();
   return all;
 }
 
@@ -107,7 +102,7 @@ ServerMetrics ServerCore::metrics() {
 std::vector<HotKey> ServerCore::hot_keys(size_t n) {
   std::vector<HotKey> all;
   uint64_t samples = 0;
-  for (auto& lane : lanes_) {
+  for (auto& lane : context_.lanes) {
     Lane::Guard guard(*lane);
     samples += lane->hot_keys.samples();
     for (const HotKeys::Entry& entry : lane->hot_keys.Top()) {

@@ -203,7 +203,7 @@ Result<ShardMap> LearnShards(ShardDialer* dialer, uint32_t shards, Duration pati
       known.Merge(theirs);
       heard.insert(other);
     }
-    // Whom Members does not name has not begun, or is known to be away.
+    // A server that Members does not name has not started, or is known to be away.
     bool all = true;
     for (size_t other = 0; other < view.servers.size(); ++other) {
       all = all && (heard.contains(other) || view.servers[other].empty());

@@ -1,7 +1,7 @@
-// A server's connection to another one over which shards move: requests that are answered in order.
+// A server's connection to another server: requests that are answered in order.
 //
-// Used by shard_mover.cc and by servers that start again (server.cc, replica_host.cc). One thread
-// sends and waits; answers come from the transport's.
+// Used to move shards (shard_mover.cc) and by servers that start again or leave (server_leave.cc,
+// replica_host.cc). One thread sends and waits; answers come from the transport's thread.
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/server/server.h"
+#include "ps/lane/server_options.h"
 #include "ps/shard_map.h"
 #include "ps/transport/transport.h"
 
@@ -56,8 +56,8 @@ class ShardDialer {
   Result<std::shared_ptr<ShardConnection>> Dial(const Hello& hello, Duration timeout);
   Result<std::shared_ptr<ShardConnection>> DialAt(const std::string& address, const Hello& hello,
                                                   Duration timeout, Welcome* welcome = nullptr);
-  // Whoever waits for an answer over one of its connections, or dials, is told Unavailable from now
-  // on. Thread-safe.
+  // Every wait for an answer over one of its connections, and every dial, ends with Unavailable
+  // from now on. Thread-safe.
   void Stop();
   const ServerOptions& options() const { return options_; }
 
@@ -73,7 +73,7 @@ class ShardDialer {
 // The greeting with which a server asks for a lane of the one that serves these rows.
 Hello MakeMoveHello(const ServerOptions& options, int server, uint32_t lane);
 
-// Everybody whom Members names, but the server itself.
+// The servers that Members names, except this one.
 std::set<int> OtherServers(const ServerOptions& options);
 
 // Tells the servers `whom` who owns what, and takes out of them who has heard it and who is not
@@ -88,7 +88,7 @@ int LookUpInitialServers(const ServerOptions& options);
 // Tells all others that this incarnation of the server is over: what they have copies of is theirs.
 void AnnounceShutdown(const ServerOptions& options);
 
-// What a server that starts again has to know before it restores anything: asks all others that
+// The shard map that a server which starts again needs before it restores: asks all others that
 // can be reached within `patience`.
 Result<ShardMap> LearnShards(ShardDialer* dialer, uint32_t shards, Duration patience);
 

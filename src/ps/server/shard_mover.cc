@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/fault_injection.h"
 #include "base/log.h"
-#include "ps/server/server_core.h"
+#include "ps/server/shard_service.h"
 
 namespace shoal::ps {
 namespace {
@@ -24,8 +25,8 @@ constexpr int kRounds = 20;  // of rows that have changed, until it stands still
 
 }  // namespace
 
-ShardMover::ShardMover(ServerCore* core)
-    : core_(core), dialer_(core->options()), thread_([this] { Run(); }) {}
+ShardMover::ShardMover(ShardService* shards)
+    : shards_(shards), dialer_(shards->context().options), thread_([this] { Run(); }) {}
 
 ShardMover::~ShardMover() { Stop(); }
 
@@ -36,8 +37,8 @@ void ShardMover::Stop() {
     work_.clear();
   }
   wake_.notify_all();
-  // The other end may wait for us, who answer nobody any more: its answer to our rows for its copy
-  // that is here.
+  // The other end may wait for this server, which answers no request any more: its confirmation of
+  // our rows waits for its own backup, which is here.
   dialer_.Stop();
   if (thread_.joinable()) thread_.join();
 }
@@ -67,7 +68,7 @@ void ShardMover::Enqueue(const MoveRequest& order, Answer answer) {
     ByteWriter writer(&body);
     writer.Put(report.bytes);
     writer.Put(report.stalled_us);
-    Lane::Guard guard(core_->lane(0));
+    Lane::Guard guard(shards_->context().first_lane());
     answer(status, body);
   });
   wake_.notify_all();
@@ -94,7 +95,7 @@ void ShardMover::Run() {
 }
 
 Hello ShardMover::HelloTo(int server, uint32_t lane) const {
-  return MakeMoveHello(core_->options(), server, lane);
+  return MakeMoveHello(shards_->context().options, server, lane);
 }
 
 Status ShardMover::MoveOne(const MoveRequest& order, MoveReport* report) {
@@ -102,9 +103,9 @@ Status ShardMover::MoveOne(const MoveRequest& order, MoveReport* report) {
   sent_ = bytes_ = 0;
   uint32_t lane = 0;
   ShardAssignment place;
-  TRY(core_->BeginDeparture(order.shard, &lane, &place));
-  // Whatever happens below: unless it was given away, the shard is served here again.
-  const auto end = std::shared_ptr<void>(nullptr, [&](void*) { core_->EndDeparture(lane); });
+  TRY(shards_->BeginDeparture(order.shard, &lane, &place));
+  // On every return below: unless it was given away, the shard is served here again.
+  const auto end = std::shared_ptr<void>(nullptr, [&](void*) { shards_->EndDeparture(lane); });
   if (place.owner == order.to) return Status::Ok();
   TRY_ASSIGN(rows_, dialer_.Dial(HelloTo(order.to.server, order.to.lane), kDialTimeout));
   TRY_ASSIGN(first_, dialer_.Dial(HelloTo(order.to.server, 0), kDialTimeout));
@@ -124,7 +125,7 @@ Status ShardMover::MoveOne(const MoveRequest& order, MoveReport* report) {
   report->bytes = bytes_;
   report->stalled_us =
       static_cast<uint64_t>((RealClock::Get()->Now() - frozen) / std::chrono::microseconds(1));
-  core_->PublishShards();
+  shards_->Publish();
   return Status::Ok();
 }
 
@@ -141,7 +142,7 @@ Status ShardMover::SendEntries(const std::vector<std::string>& entries) {
 
 // Clients make tables on all servers, one after the other: this one may have it first.
 Status ShardMover::SendSpecs(uint32_t lane) {
-  for (const std::string& spec : core_->SpecsOf(lane, &specs_)) {
+  for (const std::string& spec : shards_->SpecsOf(lane, &specs_)) {
     sent_ = rows_->Send(FrameType::kCreateTable, spec);
   }
   return Status::Ok();
@@ -149,10 +150,10 @@ Status ShardMover::SendSpecs(uint32_t lane) {
 
 Status ShardMover::CopyAll(uint32_t lane, uint32_t shard) {
   TRY(SendSpecs(lane));
-  ServerCore::RowCursor cursor;
+  RowCursor cursor;
   cursor.shard = shard;
   for (;;) {
-    const std::string entry = core_->CopyShard(lane, &cursor);
+    const std::string entry = shards_->CopyShard(lane, &cursor);
     if (entry.empty()) break;
     TRY(SendEntries({entry}));
   }
@@ -163,7 +164,7 @@ Status ShardMover::CopyAll(uint32_t lane, uint32_t shard) {
 Status ShardMover::CatchUp(uint32_t lane) {
   bool few = false;
   for (int round = 0; round < kRounds && !few; ++round) {
-    const std::vector<std::string> entries = core_->CopyDirty(lane, false, &few);
+    const std::vector<std::string> entries = shards_->CopyDirty(lane, false, &few);
     TRY(SendSpecs(lane));
     TRY(SendEntries(entries));
     TRY(rows_->Await(sent_, RealClock::Get()->Now() + kRowsTimeout));
@@ -176,7 +177,7 @@ Status ShardMover::Freeze(uint32_t lane) {
   const TimePoint deadline = RealClock::Get()->Now() + kCutTimeout;
   for (;;) {
     bool frozen = false;
-    const std::vector<std::string> entries = core_->CopyDirty(lane, true, &frozen);
+    const std::vector<std::string> entries = shards_->CopyDirty(lane, true, &frozen);
     TRY(SendSpecs(lane));
     TRY(SendEntries(entries));
     if (frozen) return Status::Ok();
@@ -190,9 +191,9 @@ Status ShardMover::Freeze(uint32_t lane) {
 // Here it is decided: before, the shard is ours whatever becomes of the other one; afterwards it
 // never is again, and only the other one has to hear of it.
 Status ShardMover::CommitMove(uint32_t lane, const MoveRequest& order, uint32_t epoch) {
-  TRY_ASSIGN(const ShardMap decided, core_->Depart(lane, order.shard, {order.to, epoch}));
-  while (!core_->DepartureConfirmed(lane)) {
-    if (core_->stopped() || !Pause(kLook)) return Unavailable("the server stops");
+  TRY_ASSIGN(const ShardMap decided, shards_->Depart(lane, order.shard, {order.to, epoch}));
+  while (!shards_->DepartureConfirmed(lane)) {
+    if (shards_->context().stopped || !Pause(kLook)) return Unavailable("the server stops");
   }
   return NotifyNewOwner(order.to.server, decided);
 }
@@ -204,19 +205,19 @@ Status ShardMover::NotifyNewOwner(int server, const ShardMap& decided) {
       const auto told =
           first_->SendRequest(FrameType::kShards, body, RealClock::Get()->Now() + kLastRowsTimeout);
       if (told.ok()) return Status::Ok();
-      LogWarning("server {}: cannot tell server {} of its shard: {}", core_->options().index,
-                 server, told.status().message());
+      LogWarning("server {}: cannot tell server {} of its shard: {}",
+                 shards_->context().options.index, server, told.status().message());
     }
-    if (core_->stopped() || !Pause(kRetryEvery)) return Unavailable("the server stops");
+    if (shards_->context().stopped || !Pause(kRetryEvery)) return Unavailable("the server stops");
     auto again = dialer_.Dial(HelloTo(server, 0), kLastRowsTimeout);
     first_ = again.ok() ? std::move(again).value() : nullptr;
   }
 }
 
 void ShardMover::NotifyAll() {
-  std::set<int> left = OtherServers(core_->options());
+  std::set<int> left = OtherServers(shards_->context().options);
   while (!left.empty() && !stopped()) {
-    SendShardMap(&dialer_, core_->shards(), kDialTimeout, &left);
+    SendShardMap(&dialer_, shards_->Map(), kDialTimeout, &left);
     if (!left.empty() && !Pause(kRetryEvery)) return;
   }
 }

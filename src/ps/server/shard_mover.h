@@ -1,8 +1,8 @@
-// Gives shards of this server to others while it serves them (docs/design/partition.md).
+// Gives shards of this server to other servers while it serves them (docs/design/partition.md).
 //
-// One a ServerCore, made when first needed, with a thread of its own, which does one move at a
-// time: copies the rows, then those that have changed meanwhile, until few are left; then the
-// shard stands still until the other one has them and has been told that it is its own.
+// One per ShardService, made when first needed. Its thread does one move at a time: it copies the
+// rows, then the rows that have changed meanwhile, until few are left; then the shard is frozen
+// until the new owner has them and has confirmed that it owns the shard.
 #pragma once
 
 #include <condition_variable>
@@ -19,29 +19,30 @@
 
 namespace shoal::ps {
 
-class ServerCore;
+class ShardService;
 
 struct MoveRequest {
   uint32_t shard = 0;
   Owner to;
 };
-// What a move took.
+// The cost of a move.
 struct MoveReport {
   uint64_t bytes = 0;       // that were sent
-  uint64_t stalled_us = 0;  // while nobody served the shard
+  uint64_t stalled_us = 0;  // while no server served the shard
 };
 
+// Thread-safe, except that Stop must not be called under a lane's lock.
 class ShardMover {
  public:
-  // `core` outlives it.
-  explicit ShardMover(ServerCore* core);
+  // `shards` outlives it.
+  explicit ShardMover(ShardService* shards);
   ~ShardMover();
 
-  // Answered when the move is over; with a MoveReport, u64 each.
+  // Queues a move. It is answered when the move is over, with the fields of a MoveReport, u64 each.
   void Enqueue(const MoveRequest& order, Answer answer);
-  // Tells all other servers who owns what.
+  // Sends the shard map to all other servers, in the background.
   void Announce();
-  // Gives up what it does. Not under a lane's lock.
+  // Gives up the move under way, drops the queued ones and ends the thread. Idempotent.
   void Stop();
 
  private:
@@ -60,7 +61,7 @@ class ShardMover {
   // Until the time is over. False, at once: Stop was called.
   bool Pause(Duration time);
 
-  ServerCore* const core_;
+  ShardService* const shards_;
   ShardDialer dialer_;
 
   // The move under way; the thread's.

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/fault_injection.h"
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 #include "ps/shard_map.h"
 #include "ps/testing/test_checkpoint.h"
 #include "ps/testing/test_cluster.h"
@@ -119,7 +119,7 @@ class LaneTest : public ::testing::Test {
   void GiveAway(uint32_t shard) {
     ShardMap map(partition_);
     map.Set(shard, {{1, 0}, 1});
-    ASSERT_TRUE(lane_.Adopt(map));
+    ASSERT_TRUE(lane_.ApplyShardMap(map));
   }
 
   const Partition partition_{1, {1}};
@@ -145,9 +145,9 @@ TEST_F(LaneTest, WhatHadBeenAppliedIsNotAppliedElsewhereAgain) {
   // Back again, but what was refused has been sent elsewhere by now.
   ShardMap back(partition_);
   back.Set(0, {{0, 0}, 2});
-  ASSERT_OK(lane_.Expect(0, 2, 77));
+  ASSERT_OK(lane_.PrepareArrival(0, 2, 77));
   EXPECT_EQ(SendRequest(FrameType::kPush, 5, 3), kRefusedMoved) << "rows are arriving";
-  ASSERT_TRUE(lane_.Adopt(back));
+  ASSERT_TRUE(lane_.ApplyShardMap(back));
   EXPECT_EQ(SendRequest(FrameType::kPush, 3, 3), kRefusedMoved);
   EXPECT_EQ(SendRequest(FrameType::kPush, 6, 3), -1);
 }

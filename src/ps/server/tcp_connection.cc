@@ -17,11 +17,11 @@
 namespace shoal::ps {
 namespace {
 
-// One read: what stays in the second-level cache until it is applied.
+// Bytes of one read: few enough to stay in the second-level cache until they are applied.
 constexpr size_t kReadBytes = 256u << 10;
 constexpr size_t kUsualBuffer = 1u << 20;
 constexpr int kReadsATurn = 4;  // then other connections get theirs
-// What was taken out of a ring, or put in, is shown to the client in steps of this size.
+// The client sees what was taken out of a ring, or put in, in steps of this size.
 constexpr size_t kRingStep = 32u << 10;
 
 bool IsRowRequest(FrameType type) {
@@ -65,7 +65,7 @@ void TcpConnection::Reply(const FrameHeader& head, std::string_view body) {
   out_.Append(scratch_.data(), scratch_.size());
 }
 
-void TcpConnection::Shut(const Status& why) {
+void TcpConnection::CloseAfterFlush(const Status& why) {
   QueueControl(FrameType::kError, 0, EncodeError(why));
   shut_ = true;
 }
@@ -335,7 +335,7 @@ Status TcpConnection::GatherFrame(bool* whole) {
   return Status::Ok();
 }
 
-// What was handled and answered becomes the client's to see.
+// Publishes what was handled and answered to the client.
 void TcpConnection::PublishToRing() {
   const bool full = reader_->Release();
   const bool sleeps = writer_->Publish();
@@ -391,8 +391,9 @@ Status TcpConnection::SendWelcome(const Welcome& welcome) {
   if (pipe_ != nullptr) {
     // The last that goes over the socket.
     const long sent = SendSome(fd_.get(), frame.data(), frame.size());
-    return sent == static_cast<long>(frame.size()) ? Status::Ok()
-                                                   : Unavailable("the client does not listen");
+    return sent == static_cast<long>(frame.size())
+               ? Status::Ok()
+               : Unavailable("the client does not read its socket");
   }
   if (core_->options().shared_memory && IsLocalSocket(fd_.get())) {
     const Status handed = SendMemoryDescriptor(frame);
@@ -424,7 +425,7 @@ Status TcpConnection::SendMemoryDescriptor(const std::string& frame) {
   memory_.emplace(std::move(memory).value());
   reader_.emplace(*memory_, SharedRings::kToServer);
   writer_.emplace(*memory_, SharedRings::kToClient);
-  in_.Consume(in_.size());  // knocks
+  in_.Consume(in_.size());  // wake-ups
   return Status::Ok();
 }
 
@@ -528,7 +529,7 @@ Status TcpConnection::Send() {
       blocked_ = true;
       return Status::Ok();
     }
-    if (sent < 0) return Unavailable("the client no longer takes answers");
+    if (sent < 0) return Unavailable("the client no longer reads its answers");
     core_->wire_bytes_out.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);
     sending_.Consume(static_cast<size_t>(sent));
   }

@@ -1,7 +1,7 @@
 // One client's connection at the server, over a TCP or unix socket, or over shared memory with the
-// unix socket beside it for knocks and for its end: bytes in, frames to the core, answers out.
+// unix socket beside it for wake-ups and for its end: bytes in, frames to the core, answers out.
 //
-// Belongs to one TcpLane's thread; only Reply, Shut and FlushReplies come from others
+// Belongs to one TcpLane's thread; only Reply, CloseAfterFlush and FlushReplies come from others
 // (server_connection.h).
 #pragma once
 
@@ -23,8 +23,8 @@ namespace shoal::ps {
 
 class TcpConnection;
 
-// What other threads want from a lane's thread. Outlives the lane's thread, so that late flushes
-// find it.
+// Requests of other threads to a lane's thread: connections to flush, to adopt, and to stop.
+// Shared: it outlives the thread, so that late flushes find it.
 struct Mailbox {
   std::mutex mu;
   std::vector<std::shared_ptr<TcpConnection>> flush;  // guarded by mu
@@ -34,10 +34,16 @@ struct Mailbox {
   void Wake();
 };
 
+// Lifecycle: Open sends the challenge; after the proof OnReadable returns kMove, and Adopt on the
+// thread of the wanted lane joins the session; Closed is the last call. A connection over shared
+// memory or UCX is polled (Poll, Sleep) from then on.
+//
+// Thread rules: all functions belong to the present lane's thread, except Reply and CloseAfterFlush
+// (any thread, under the lane's lock), FlushReplies and queued (any thread).
 class TcpConnection final : public ServerConnection,
                             public std::enable_shared_from_this<TcpConnection> {
  public:
-  // What the lane's thread must do next.
+  // The next step of the lane's thread.
   enum class NextStep { kWait, kMove, kClose };
 
   TcpConnection(UniqueFd fd, ServerCore* core, std::shared_ptr<Mailbox> mailbox);
@@ -45,7 +51,7 @@ class TcpConnection final : public ServerConnection,
 
   // ServerConnection.
   void Reply(const FrameHeader& head, std::string_view body) override;
-  void Shut(const Status& why) override;
+  void CloseAfterFlush(const Status& why) override;
   void FlushReplies() override;
   size_t queued() const override { return queued_.load(std::memory_order_relaxed); }
 
@@ -53,23 +59,21 @@ class TcpConnection final : public ServerConnection,
   // Sends the challenge; may be followed by WantsToWrite.
   NextStep Open();
   NextStep OnReadable();
-  // What is queued goes out; then what was held back because of it is handled.
+  // Sends what is queued, then handles the requests that were held back because of it.
   NextStep OnWritable();
   // After kMove, on the new lane's thread: joins the session and goes on with what was received.
   NextStep Adopt(std::shared_ptr<Mailbox> mailbox);
   void Closed();
 
-  // Over shared memory, for the rest of its incarnation once Adopt has handed it over.
+  // Over shared memory, for the rest of its life once Adopt has handed it over.
   bool uses_ring() const { return reader_.has_value(); }
-  // Over shared memory or UCX: to be looked at without being asked, the socket tells only of the
-  // end.
+  // Over shared memory or UCX: the lane polls it, because the socket reports only the end.
   bool polled() const { return uses_ring() || pipe_ != nullptr; }
-  // A look without being asked to: handles what has come or had to wait. *some: there was
-  // something.
+  // Polls once: handles what has arrived or had to wait. *some: there was something.
   NextStep Poll(bool* some);
   enum class SleepResult { kYes, kNo, kShortly };
-  // PollResult ones. From now on the client knocks. kNo: there is something to do, do not sleep;
-  // kShortly: sleep for a millisecond at most.
+  // For connections that are polled. From now on the client sends wake-ups. kNo: there is something
+  // to do, do not sleep; kShortly: sleep for a millisecond at most.
   SleepResult Sleep();
   void Awake() {
     if (uses_ring()) reader_->ClearSleeping();
@@ -83,7 +87,7 @@ class TcpConnection final : public ServerConnection,
   uint32_t lane() const { return hello_.lane; }
   TimePoint opened() const { return opened_; }
   bool WantsToWrite() const { return blocked_ && !polled(); }
-  // A client that does not read its answers is not listened to.
+  // Nothing is read from a client that does not read its answers.
   bool WantsToRead() const { return !held_back_ || polled(); }
   const Status& end() const { return end_; }
   const std::string& name() const { return name_; }
@@ -101,11 +105,11 @@ class TcpConnection final : public ServerConnection,
   Status HandleOne(const FrameHeader& head, std::string_view payload);
   Status HandleProof(const FrameHeader& head, std::string_view payload);
   Status HandleRows(const FrameHeader& head, std::string_view payload);
-  // Has the rows of a request brought and applied. *order: the stream is broken.
+  // Applies a row operation. *order: the stream is broken.
   Status Apply(Session* session, const FrameHeader& head, const RowSource& source, bool* order);
   // The same where the answer must wait until the lane's backup has what it could have seen.
   Status HandleRowsLate(Session* session, const FrameHeader& head, RowSource source);
-  // True if nothing more may be read because the backup is behind.
+  // True if nothing more may be read because the backup is too far behind.
   bool WaitsForBackup(Lane* lane);
   NextStep Join();
   Status SendWelcome(const Welcome& welcome);
@@ -124,8 +128,8 @@ class TcpConnection final : public ServerConnection,
   void QueueControl(FrameType type, uint64_t id, std::string_view body);
 
   UniqueFd fd_;
-  ServerCore* core_;                  // the one that is listening, then the one that is wanted
-  std::shared_ptr<ServerCore> kept_;  // where that is another
+  ServerCore* core_;  // the listening one, then the one that serves the wanted index
+  std::shared_ptr<ServerCore> kept_;  // keeps it alive where that is another one
   std::shared_ptr<Mailbox> mailbox_;
   const TimePoint opened_;
   const std::string name_;

@@ -31,10 +31,11 @@ namespace {
 
 // Connections that have not proven the token: so many from this host, and so many from others.
 constexpr size_t kMaxUnproven = 256;
-// How long nothing is accepted after descriptors ran out.
+// The pause in accepting after descriptors ran out.
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
 constexpr Duration kTellEvery = std::chrono::minutes(1);
-constexpr uint64_t kToldEach = 64;  // refusals of strangers; later ones at powers of two
+constexpr uint64_t kLoggedEach =
+    64;  // refused connections that are logged; later ones at powers of two
 constexpr int kTickMs = 100;
 constexpr int kEventsATurn = 64;
 // For how long a thread that has run out of work looks for more before it sleeps. When looking did
@@ -168,7 +169,7 @@ class TcpLane {
       return true;
     }
     if (now - busy_ >= spin_) return false;
-    ::sched_yield();  // to whoever shares the processor: perhaps the client
+    ::sched_yield();  // to the thread that shares the processor: perhaps the client
     return true;
   }
 
@@ -259,8 +260,8 @@ class TcpLane {
     }
   }
 
-  // The kernel goes on telling of connections that wait; until there are descriptors again nobody
-  // listens to it.
+  // The kernel goes on telling of connections that wait; until there are descriptors again no
+  // connection listens to it.
   void PauseAccepting(int error) {
     const TimePoint now = RealClock::Get()->Now();
     if (!told_.has_value() || now - *told_ >= kTellEvery) {
@@ -282,23 +283,23 @@ class TcpLane {
     }
   }
 
-  // The oldest goes: whoever knows the token has proven it long before, and silent ones do not keep
-  // others out.
+  // The oldest goes: a client that knows the token has proven it long before, and silent ones do
+  // not keep others out.
   void MakeRoom(bool local) {
-    std::deque<TcpConnection*>& strangers = unproven_[local];
-    if (strangers.size() < kMaxUnproven) return;
+    std::deque<TcpConnection*>& waiting = unproven_[local];
+    if (waiting.size() < kMaxUnproven) return;
     ++core_->refused_connections;
-    if (!std::exchange(crowded_, true)) {
+    if (!std::exchange(unproven_full_, true)) {
       LogWarning("server {}: {} connections have not proven the token; the oldest are closed",
-                 core_->options().index, strangers.size());
+                 core_->options().index, waiting.size());
     }
-    Close(strangers.front());
+    Close(waiting.front());
   }
 
   bool Paused() const { return accept_again_ != TimePoint{}; }
   bool HasUnproven() const { return !unproven_[0].empty() || !unproven_[1].empty(); }
   void Proven(TcpConnection* peer) {
-    for (auto& strangers : unproven_) std::erase(strangers, peer);
+    for (auto& waiting : unproven_) std::erase(waiting, peer);
   }
 
   void Serve(TcpConnection* peer, uint32_t events) {
@@ -359,7 +360,7 @@ class TcpLane {
     const auto found = peers_.find(peer);
     if (found == peers_.end()) return;
     if (!peer->joined()) Proven(peer);
-    // A client that died is no stranger; garbage is.
+    // A client that died is not counted as refused; invalid bytes are.
     if (!peer->end().ok() && peer->end().code() != Code::kUnavailable) {
       TellOfRefusal(*peer, peer->end().message());
     }
@@ -372,27 +373,26 @@ class TcpLane {
     peers_.erase(found);
   }
 
-  // Strangers must not fill the log: later ones are told of at powers of two. Those that have
-  // proven the token are few.
+  // Unauthenticated clients must not fill the log: later ones are logged at powers of two. Those
+  // that have proven the token are few.
   void TellOfRefusal(const TcpConnection& peer, const std::string& why) {
     ++core_->refused_connections;
-    if (!peer.joined() && ++strangers_refused_ > kToldEach &&
-        !std::has_single_bit(strangers_refused_)) {
+    if (!peer.joined() && ++refused_ > kLoggedEach && !std::has_single_bit(refused_)) {
       return;
     }
     LogWarning("server {}: closed the connection from {}: {}", core_->options().index, peer.name(),
                why);
-    if (!peer.joined() && strangers_refused_ > kToldEach) {
+    if (!peer.joined() && refused_ > kLoggedEach) {
       LogWarning("server {}: {} connections without the token have been closed",
-                 core_->options().index, strangers_refused_);
+                 core_->options().index, refused_);
     }
   }
 
   void CloseSlowStrangers(TimePoint now) {
     const Duration limit = core_->options().handshake_timeout;
     std::vector<TcpConnection*> slow;
-    for (const auto& strangers : unproven_) {
-      for (TcpConnection* peer : strangers) {
+    for (const auto& waiting : unproven_) {
+      for (TcpConnection* peer : waiting) {
         if (now - peer->opened() >= limit) slow.push_back(peer);
       }
     }
@@ -427,14 +427,14 @@ class TcpLane {
   std::map<TcpConnection*, Entry> peers_;
   std::vector<std::shared_ptr<TcpConnection>> closed_;  // kept until the turn's events are through
   std::array<std::deque<TcpConnection*>, 2> unproven_;  // of other hosts, of this one; oldest first
-  bool crowded_ = false;
-  uint64_t strangers_refused_ = 0;
+  bool unproven_full_ = false;
+  uint64_t refused_ = 0;
   std::optional<TimePoint> told_;      // when it last said that descriptors ran out
   TimePoint accept_again_{};           // if it is set, nothing is accepted before
   std::vector<TcpConnection*> rings_;  // of peers_; those over UCX too
   std::vector<TcpConnection*> hot_;    // likewise
   bool found_ = false;
-  bool shortly_ = false;  // somebody must be looked at without being woken
+  bool shortly_ = false;  // a connection must be polled soon without a wake-up
   Duration spin_ = kShortestSpin;
   TimePoint busy_{};
   TimePoint fell_asleep_{};

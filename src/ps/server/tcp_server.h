@@ -1,8 +1,9 @@
-// The TCP side of a server: one thread a lane, each with an epoll set of its own connections.
+// The TCP side of a server: one thread per lane, each with an epoll set of its own connections.
 //
-// A connection is accepted by lane 0, proves the token there, and moves to the lane its hello
-// names. Requests are applied straight from the receive buffer; answers are built straight in the
-// send buffer. Whoever sends what is not ours is closed with one log line.
+// Lane 0's thread accepts a connection and authenticates it; the connection then moves to the
+// thread of the lane that its hello names. Requests are applied straight from the receive buffer;
+// answers are built straight in the send buffer. A connection that sends invalid bytes is closed
+// with one log line.
 #pragma once
 
 #include <memory>
@@ -16,6 +17,7 @@ namespace shoal::ps {
 
 class TcpLane;
 
+// Start and destruction from one thread; the lanes' threads run in between.
 class TcpServer {
  public:
   // Listens where the core's options say; with an empty listen_host it only keeps the time (Tick).

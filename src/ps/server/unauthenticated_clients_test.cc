@@ -1,7 +1,7 @@
 // What a server keeps for those who do not belong to the job, and for those who only looked on.
 #include <gtest/gtest.h>
 
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 #include "ps/testing/test_cluster.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
@@ -41,7 +41,7 @@ TEST(PsStrangers, SilentConnectionsLockNobodyOut) {
 class Silent final : public ServerConnection {
  public:
   void Reply(const FrameHeader&, std::string_view) override {}
-  void Shut(const Status&) override {}
+  void CloseAfterFlush(const Status&) override {}
   void FlushReplies() override {}
 };
 

@@ -1,7 +1,8 @@
-// Who counts: the live workers, their clocks, and who waits for whom at clocks and barriers.
+// The workers that count, their clocks, and the waits at clocks and barriers.
 //
-// Pure bookkeeping on server 0, under its first lane's lock (server_core.cc). A worker counts from
-// the start if it is one of the expected ones, else from when it joined, until it is gone.
+// Pure bookkeeping of the leader, used by WorkerService under lane 0's lock. A worker counts from
+// the start if its index is below the expected number, else from when it joins; it counts until it
+// is removed.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 namespace shoal::ps {
 
+// Not thread-safe. An Answer is kept until it is called or its worker is removed or joins again.
 class WorkerRegistry {
  public:
   explicit WorkerRegistry(int expected) : expected_(expected) {}
@@ -23,29 +25,30 @@ class WorkerRegistry {
   // A newcomer starts at the slowest worker's clock (but not below `clock`); one that reconnects
   // with the same session goes on where it was.
   void Join(int worker, uint64_t session, uint64_t clock);
-  // Left or dead: counts no more until it joins again. Its waits are forgotten.
+  // The worker has left or is dead: it counts no more until it joins again, and its waits are
+  // dropped.
   void Remove(int worker);
   bool IsCounted(int worker) const;
-  // Smallest clock of those who count; UINT64_MAX if nobody does.
+  // The smallest clock of the workers that count; UINT64_MAX if none does.
   uint64_t MinClock() const;
 
   // The worker has finished its n-th round. Answers when n is at most `staleness` ahead of
   // MinClock; at once without a staleness (ASP).
   void ReportClock(int worker, uint64_t n, std::optional<uint32_t> staleness, Answer answer);
-  // Answers when all who count have entered. `id` tells a repeated request of the worker's present
-  // session from a new one.
+  // Answers when all workers that count have entered. `id` tells a repeated request of the worker's
+  // present session from a new one.
   void EnterBarrier(int worker, const std::string& name, uint64_t id, Answer answer);
 
   // The worker no longer waits at the barrier that it entered as `id`: it has not entered. True: it
   // was let through before that.
   bool LeaveBarrier(int worker, const std::string& name, uint64_t id);
 
-  // Whom a wait of this kind waits for, ascending.
+  // The workers that such a wait would wait for, ascending.
   std::vector<int> WorkersBehind(uint64_t n, uint32_t staleness) const;
   std::vector<int> WorkersNotEntered(const std::string& name) const;
-  // All of it but the answers that are owed: whoever waits asks again.
+  // Everything except the answers that are owed: after a takeover the workers ask again.
   void Save(ByteWriter* writer) const;
-  // Into an empty workers. OutOfRange: not what Save wrote.
+  // Into an empty registry. OutOfRange: not what Save wrote.
   Status Load(ByteReader* reader);
 
  private:

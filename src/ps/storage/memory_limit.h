@@ -1,7 +1,6 @@
-// How much memory a server of this process can have at the most, before it promises rows that are
-// never going to fit.
+// The most memory that a server of this process can have. It bounds what dense tables may promise.
 //
-// Called by server_core.cc, once a server.
+// Called by ServerContext, once per server.
 #pragma once
 
 #include <cstdint>

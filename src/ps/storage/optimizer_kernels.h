@@ -1,4 +1,4 @@
-// What a push does to rows: the optimizers, with SIMD chosen at run time (Highway).
+// The optimizers: apply a push to rows, with SIMD chosen at run time (Highway).
 //
 // Called by table.cc for batches of at most kBatchRows resolved rows.
 #pragma once

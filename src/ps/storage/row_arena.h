@@ -20,7 +20,8 @@ class RowArena {
   // catch it where the request came in. Amortised O(1), plus the kernel's page faults.
   float* Allocate(size_t floats);
   size_t bytes() const { return bytes_; }
-  // What was allocated is not needed any more: the machine gets its whole pages, nobody the rest.
+  // Returns the whole pages of an allocation to the machine; the partial pages at its ends stay
+  // mapped.
   void Discard(float* at, size_t floats);
 
  private:

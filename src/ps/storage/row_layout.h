@@ -1,5 +1,4 @@
-// What a stored row consists of: its values, the planes of its optimizer's state, a count of
-// pushes.
+// The layout of a stored row: its values, the planes of its optimizer's state, a count of pushes.
 //
 // Used by table.cc (memory), optimizer_kernels.cc (optimizers) and checkpoint_file.cc (what is
 // saved). In memory every plane begins on 64 bytes; in a checkpoint they follow each other without

@@ -38,7 +38,7 @@ Status RowRequest::OpenKeys(std::string_view area, KeyCache* memory) {
   if (head_->key_bytes == kKeysAreRemembered) {
     const std::vector<Key>* kept = memory->Find(head_->key_slot, head_->argument);
     if (kept == nullptr || kept->size() != head_->rows) {
-      return FailedPrecondition("a digest of keys that this connection has not carried");
+      return FailedPrecondition("the digest of a key list that this connection has not carried");
     }
     keys_ = kept->data();
     return Status::Ok();

@@ -39,7 +39,7 @@ class RowRequest {
   static Result<RowRequest> Open(const FrameHeader& head, const RowSource& source, KeyCache* memory,
                                  Scratch* scratch);
 
-  // How many rows a batch may have.
+  // The most rows of one batch.
   size_t step() const { return step_; }
   // A call's argument.
   std::string_view argument() const { return argument_; }

@@ -17,7 +17,7 @@
 
 namespace shoal::ps {
 
-// What a push means to an open snapshot.
+// The effect of a push on an open snapshot.
 enum class WriteMode : uint8_t {
   kPlain,     // there is none
   kBoth,      // its sender has not sent its marker yet: part of the cut

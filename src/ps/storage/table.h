@@ -19,7 +19,7 @@
 
 namespace shoal::ps {
 
-// What a virtual shard is to a lane.
+// The state of a virtual shard in a lane.
 enum class ShardState : uint8_t {
   kElsewhere,  // its rows are another's
   kHere,       // served
@@ -36,7 +36,7 @@ struct KeyBatch {
   bool in_a_row = false;  // out: one after the other
 };
 
-// What a request does to rows: a function's work, or, without one, the table's optimizer's.
+// The update that a request applies to rows: a function, or, without one, the table's optimizer.
 struct RowUpdate {
   const RowFunction* function = nullptr;
   std::string_view argument;

@@ -1,4 +1,4 @@
-// What the checkpoints of a test hold, added up.
+// Sums over the content of a checkpoint, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace shoal::ps {
 
-// What a checkpoint holds, added up.
+// Visits a checkpoint and adds its rows and progress up.
 class CheckpointSum final : public CheckpointVisitor {
  public:
   Status OnTable(const TableSpec&) override { return Status::Ok(); }
@@ -39,7 +39,7 @@ class CheckpointSum final : public CheckpointVisitor {
     }
     for (const auto& [worker, pushed] : by_worker) progress += pushed;
   }
-  // What a later file of a chain holds replaces what an earlier one did.
+  // A later file of a chain replaces the content of earlier ones.
   std::map<std::string, std::map<Key, std::pair<double, double>>> by_table;
   std::map<int, double> by_worker;
   double values = 0;

@@ -31,7 +31,7 @@ class TestProxy {
   void Cut() { cut_ = true; }
   int accepted() const { return accepted_; }
   bool cutting() const { return cut_; }
-  // From now on nothing gets through, and nobody hears of it.
+  // From now on nothing gets through, and neither end is told.
   void Stall() { stalled_ = true; }
   void Release() { stalled_ = false; }
 

@@ -21,9 +21,9 @@ constexpr int kReadsATurn = 4;
 // Rows up to this size are copied behind their header; more stay where they are until they are
 // sent.
 constexpr size_t kGathered = 16u << 10;
-// So much waits no longer for company.
+// Queued bytes beyond this are sent without waiting for a batch.
 constexpr size_t kEnough = 256u << 10;
-// What was taken out of the ring is given back to the writer in steps of this size.
+// Space that was read is given back to the ring's writer in steps of this size.
 constexpr size_t kReleaseBytes = 32u << 10;
 
 }  // namespace
@@ -52,7 +52,7 @@ ClientConnection::ClientConnection(UniqueFd fd, ByteBuffer received,
       in_(std::move(received)) {
   if (pipe_ != nullptr) in_.Consume(in_.size());
   if (!memory_.has_value()) return;
-  in_.Consume(in_.size());  // knocks
+  in_.Consume(in_.size());  // wake-ups
   reader_.emplace(*memory_, SharedRings::kToClient);
   writer_.emplace(*memory_, SharedRings::kToServer);
 }
@@ -76,8 +76,8 @@ uint32_t ClientConnection::Wanted() const {
   return reads_here_ ? EPOLLIN | (blocked_ && plain() ? EPOLLOUT : 0u) : 0u;
 }
 
-// A ring's socket is always watched: it carries only knocks and the end; and beside a pipe only the
-// end. Another's is read, and written to when it has room again, by whoever polls.
+// A ring's socket is always watched: it carries only wake-ups and the end; and beside a pipe only
+// the end. Another's is read, and written to when it has room again, by the thread that polls.
 void ClientConnection::Rewatch() {
   std::lock_guard lock(watch_mu_);
   if (!watched_ || memory_.has_value()) return;
@@ -89,7 +89,7 @@ void ClientConnection::Rewatch() {
 
 void ClientConnection::Close() {
   const bool first = !closed_.exchange(true);
-  // Whoever handles a frame now is waited for, unless it is this thread.
+  // Waits for the thread that handles a frame now, unless it is this one.
   if (receiver_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
     std::lock_guard wait(rx_mu_);
     ended_ = true;
@@ -179,7 +179,7 @@ void ClientConnection::ReturnToLoop() {
     if (corked_) Uncork();
     Receive();  // also what is in the buffer already
     if (pipe_ != nullptr && !PipeSleeps()) {
-      // As if somebody polled: the loop's thread looks again in a few milliseconds.
+      // As if a caller polled: the loop's thread checks again in a few milliseconds.
       polled_ = true;
       std::lock_guard lock(watch_mu_);
       reads_here_ = false;

@@ -1,17 +1,15 @@
-// One connection of a client: frames over a TCP or unix socket, or over shared memory with the
-// socket beside it for knocks and for its end.
+// One connection of a client: frames over a TCP or unix socket, over shared memory, or over UCX.
+// With shared memory or UCX the socket beside it carries only wake-ups and the end of the
+// connection.
 //
-// Over UCX (ucx_pipe.h) likewise: the socket is there for the end, the pipe has a descriptor that
-// is watched while nobody polls.
+// Sending: callers' threads. Receiving: the thread that waits for an answer polls (Poll). When no
+// caller has polled for some milliseconds, or all have gone to sleep (StopPolling), the loop's
+// thread takes over: it watches the socket (or the pipe's descriptor), and the server sends
+// wake-ups. While a waiter polls, neither side needs a system call for shared memory.
 //
-// Sent to from the callers' threads. Received from by whoever waits (Poll), and when nobody has
-// polled for some milliseconds, or all who did went to sleep (StopPolling), by the loop's thread:
-// then the socket is watched and the server knocks. A waiter that polls costs neither side a system
-// call.
-//
-// Requests to a socket wait for company while an answer is on its way: whoever receives it, or
-// waits, sends them all in one system call. So a lone request goes out at once, and of many the
-// more go together the longer the server takes (docs/adr/0044-batched-socket-sends.md).
+// Socket sends are batched while a response is outstanding: the thread that receives it, or waits
+// for it, sends all queued requests in one system call. A lone request goes out at once, and the
+// slower the server, the larger the batches (docs/adr/0044-requests-wait-for-company.md).
 #pragma once
 
 #include <atomic>
@@ -51,14 +49,14 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
 
   // The loop's thread.
   void OnEvents(uint32_t events);
-  // True while somebody still polls; else the loop's thread takes over.
+  // True while a caller still polls; else the loop's thread takes over.
   bool StillPolled();
   // Ends the connection if the server's host has vanished.
   void CloseIfSilent(TimePoint now);
   int fd() const { return fd_.get(); }
 
  private:
-  // Who receives, for as long as it lives.
+  // The right to receive, which one thread has at a time.
   class ReceiveLock {
    public:
     ReceiveLock(ClientConnection* stream, bool wait);
@@ -72,7 +70,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
 
   // Frames come over the socket itself.
   bool plain() const { return !memory_.has_value() && pipe_ == nullptr; }
-  // What is watched for frames while nobody polls; the rings' knocks come over the socket.
+  // The descriptor that is watched while no caller polls; wake-ups of the rings come over the
+  // socket.
   int wakes_by() const { return pipe_ != nullptr ? pipe_->event_fd() : fd_.get(); }
   // As the socket is to be watched, or the pipe.
   uint32_t Wanted() const;
@@ -90,7 +89,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void ReturnToLoop();
   // False: it must be looked at again soon.
   bool PipeSleeps();
-  // What waits for room goes out; who wanted room is told that there is some.
+  // Sends what waits for room; tells the handler that there is room if it asked.
   void RetrySend();
   void Uncork();
 
@@ -109,7 +108,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   const std::unique_ptr<UcxPipe> pipe_;
 
   std::mutex rx_mu_;
-  std::atomic<std::thread::id> receiver_{};  // who holds rx_mu_
+  std::atomic<std::thread::id> receiver_{};  // the thread that holds rx_mu_
   ConnectionHandler* handler_ = nullptr;     // guarded by rx_mu_, with the rest
   ByteBuffer in_;
   std::optional<RingReader> reader_;
@@ -129,7 +128,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   uint64_t sent_ = 0;                 // and when the kernel was last offered all of them
   std::atomic<bool> blocked_{false};  // written under out_mu_
   std::atomic<bool> wants_room_{false};
-  std::atomic<bool> corked_{false};    // something waits for company
+  std::atomic<bool> corked_{false};    // requests wait to be batched
   std::atomic<uint64_t> answered_{0};  // requests; written under ReceiveLock
 
   net::PeerLivenessCheck silence_;  // the loop's thread's
@@ -139,7 +138,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   uint32_t events_ = 0;
 };
 
-// What the channel holds.
+// The Connection that a channel owns; its destruction closes the connection.
 class ClientConnectionHandle final : public Connection {
  public:
   explicit ClientConnectionHandle(std::shared_ptr<ClientConnection> stream)

@@ -137,7 +137,8 @@ void ClientLoop::Run() {
       for (const auto& stream : All()) stream->CloseIfSilent(now);
     }
     if (!look) continue;
-    // First the wish, then the look: who begins to poll meanwhile sets the timer again.
+    // The flag is cleared before the check: a caller that begins to poll meanwhile sets the timer
+    // again.
     watching_pollers_ = false;
     if (CheckPollers()) WatchPollers();
   }

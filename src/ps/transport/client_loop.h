@@ -1,7 +1,7 @@
-// The receiving thread of a client's TCP and shared-memory connections: handles what comes while
-// nobody polls, sends what could not be sent at once.
+// The receiving thread of a client's TCP and shared-memory connections: handles what arrives while
+// no caller polls, and sends what could not be sent at once.
 //
-// Made by tcp_transport.cc, one a transport; fed by client_connection.cc.
+// Made by tcp_transport.cc, one per transport; fed by client_connection.cc.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class ClientLoop {
   void Add(const std::shared_ptr<ClientConnection>& stream, int fd, uint32_t events);
   void Watch(ClientConnection* stream, int fd, uint32_t events);
   void Remove(ClientConnection* stream, int fd);
-  // Somebody has begun to poll: looks every few milliseconds whether it still does.
+  // A caller has begun to poll: from now on checks every few milliseconds whether it still does.
   void WatchPollers();
 
  private:
@@ -37,12 +37,12 @@ class ClientLoop {
   void Arm();
   void Serve(ClientConnection* stream, uint32_t events);
   std::vector<std::shared_ptr<ClientConnection>> All();
-  // True while anybody polls.
+  // True while any connection is polled.
   bool CheckPollers();
 
   UniqueFd epoll_;
   UniqueFd wake_;   // eventfd: stop
-  UniqueFd timer_;  // the next look after those who poll
+  UniqueFd timer_;  // when to check the polled connections next
   std::thread thread_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> watching_pollers_{false};

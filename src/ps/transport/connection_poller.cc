@@ -46,7 +46,7 @@ bool ConnectionPoller::PollOnce(std::span<const std::shared_ptr<Connection>> con
   const TimePoint now = RealClock::Get()->Now();
   if (since_ == TimePoint{}) since_ = now;
   if (now - since_ < longest_) {
-    ::sched_yield();  // to whoever shares the processor: perhaps the server
+    ::sched_yield();  // to the thread that shares the processor: perhaps the server
     return true;
   }
   since_ = {};

@@ -1,7 +1,7 @@
-// Waiting for answers without going to sleep at once: the waiter handles them itself as they come.
+// Waiting for answers by polling before sleeping: the waiting thread handles answers as they come.
 //
-// Used by channel.cc and client_rows.cc. While somebody polls, nobody need be woken, which is where
-// most of the time of a short round trip goes otherwise.
+// Used by channel.cc and row_issuer.cc. While a thread polls, no other thread has to be woken;
+// waking takes most of the time of a short round trip otherwise.
 #pragma once
 
 #include <memory>

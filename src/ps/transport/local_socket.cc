@@ -133,7 +133,7 @@ Status SendWithDescriptor(int fd, std::string_view bytes, int descriptor) {
   std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
   const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent != static_cast<ssize_t>(bytes.size())) {
-    return Unavailable("the client does not take the welcome");
+    return Unavailable("the client does not read the welcome");
   }
   return Status::Ok();
 }
@@ -172,7 +172,7 @@ long ReceiveWithDescriptor(int fd, char* to, size_t size, UniqueFd* descriptor) 
 }
 
 void WakeOtherEnd(int fd) {
-  // A full buffer has knocks enough in it; a dead peer is noticed by its reader.
+  // A full buffer holds enough wake-ups; the reader notices a dead peer.
   [[maybe_unused]] const long sent = SendSome(fd, "", 1);
 }
 

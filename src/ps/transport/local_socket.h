@@ -1,9 +1,9 @@
-// A server's door for clients of its own host: a unix socket beside the TCP one, named after its
-// address, over which the handshake runs and shared memory is handed.
+// A server's endpoint for clients of its own host: a unix socket beside the TCP one, named after
+// its address, over which the handshake runs and shared memory is handed over.
 //
 // Names are abstract, so that they live in the network namespace, where the TCP ports are, and end
-// with the server. Used by tcp_server.cc, tcp_connection.cc (server) and client_connection.cc
-// (client).
+// with the server. Used by tcp_server.cc and tcp_connection.cc (server), client_connection.cc and
+// tcp_transport.cc (client).
 #pragma once
 
 #include <string>
@@ -30,9 +30,9 @@ Status SendWithDescriptor(int fd, std::string_view bytes, int descriptor);
 // errno EMFILE: one came, and this process may not have another.
 long ReceiveWithDescriptor(int fd, char* to, size_t size, UniqueFd* descriptor);
 
-// Wakes whoever waits at the other end; what they know already they need not be told again.
+// Wakes the thread that waits at the other end. A wake-up that is still unread covers further ones.
 void WakeOtherEnd(int fd);
-// Takes the knocks away; false when the other end is gone.
+// Reads all wake-ups; false when the other end is gone.
 bool DrainWakeUps(int fd);
 
 }  // namespace shoal::ps

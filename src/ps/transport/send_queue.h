@@ -1,5 +1,5 @@
-// What waits to be sent over a socket, in order: bytes of its own, and rows where their owner has
-// them, offered to the kernel together in as few system calls as it takes.
+// The bytes that wait to be sent over a socket, in order: bytes of its own, and rows in their
+// owner's memory, offered to the kernel together in as few system calls as possible.
 //
 // Used by client_connection.cc under its lock, and for UCX likewise. Allocates nothing once warm.
 #pragma once

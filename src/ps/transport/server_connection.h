@@ -1,4 +1,4 @@
-// A client's connection as the server's rooms see it: somewhere to answer to.
+// A client's connection as a server's services see it: an address for answers.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace shoal::ps {
 
-// Reply and Shut are called under the lock of the connection's lane and only queue;
-// FlushReplies is called without any lock, by whoever held it, and sends or delivers.
+// Reply and CloseAfterFlush are called under the lock of the connection's lane and only queue;
+// FlushReplies is called after the lock was released, by the thread that held it, and sends or
+// delivers.
 class ServerConnection {
  public:
   virtual ~ServerConnection() = default;
   virtual void Reply(const FrameHeader& head, std::string_view body) = 0;
-  // The connection is closed once what was queued before is out.
-  virtual void Shut(const Status& why) = 0;
+  // Closes the connection once everything that was queued before has been sent.
+  virtual void CloseAfterFlush(const Status& why) = 0;
   virtual void FlushReplies() = 0;
   // Bytes of answers that the client has not taken, when last looked at. Any thread.
   virtual size_t queued() const { return 0; }

@@ -24,15 +24,15 @@ namespace shoal::ps {
 inline constexpr size_t kRingBytes = 2u << 20;
 inline constexpr size_t kMinRingBytes = 256u << 10;
 inline constexpr size_t kMaxRingBytes = 64u << 20;
-// What goes into a ring in one piece at most; more goes through it in pieces.
+// The largest frame that goes into a ring in one piece; larger ones go through it in pieces.
 inline constexpr size_t kRingFrame = kMinRingBytes / 2;
 
 // As it lies in the shared memory. Indices count bytes since the beginning.
 struct RingControl {
   alignas(128) std::atomic<uint64_t> head;           // written by the writer
   alignas(128) std::atomic<uint64_t> tail;           // written by the reader
-  alignas(128) std::atomic<uint32_t> reader_sleeps;  // the writer must knock when it has written
-  alignas(128) std::atomic<uint32_t> writer_waits;   // the reader must knock when half is free
+  alignas(128) std::atomic<uint32_t> reader_sleeps;  // the writer must wake it after a write
+  alignas(128) std::atomic<uint32_t> writer_waits;   // the reader must wake it when half is free
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -79,10 +79,10 @@ class RingWriter {
   // Where the next byte goes; Room bytes lie there in one piece.
   char* At() const { return bytes_ + (head_ & (size_ - 1)); }
   void Advance(size_t n) { head_ += n; }
-  // Shows the reader what was written. True: it sleeps, knock.
+  // Shows the reader what was written. True: the reader sleeps and must be woken.
   bool Publish();
   bool unpublished() const { return head_ != published_; }
-  // Whether half of the ring is free; if not, the reader knocks when it is.
+  // Whether half of the ring is free; if not, the reader wakes the writer once it is.
   bool AwaitRoom();
   // The reader's index made no sense.
   bool broken() const { return broken_; }
@@ -107,12 +107,13 @@ class RingReader {
 
   // Looks for more; true if something has come since the last look, or the ring is broken.
   bool CheckForData();
-  // What the last CheckForData saw and was not consumed. The writer may still change it.
+  // The bytes that the last CheckForData found and that were not consumed. The writer may still
+  // change them.
   std::string_view view() const { return {bytes_ + (tail_ & (size_ - 1)), head_ - tail_}; }
   void Consume(size_t n) { tail_ += n; }
-  // Gives what was consumed back to the writer. True: it waits for room, knock.
+  // Gives what was consumed back to the writer. True: the writer waits for room and must be woken.
   bool Release();
-  // From now on the writer knocks. False: something came meanwhile, do not sleep.
+  // From now on the writer wakes the reader. False: something came meanwhile, do not sleep.
   bool Sleep();
   void ClearSleeping() { control_->reader_sleeps.store(0, std::memory_order_relaxed); }
   bool broken() const { return broken_; }
@@ -127,7 +128,7 @@ class RingReader {
   bool broken_ = false;
 };
 
-// One look of a loop that waits without sleeping.
+// The pause in each turn of a loop that waits without sleeping.
 inline void SpinPause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -11,11 +11,11 @@
 namespace shoal::ps {
 
 // A non-blocking listener and the port it got. With SO_REUSEADDR, which is enough beside a
-// launcher's lease (bound, not listening) and fails where anybody listens already; without
+// launcher's lease (bound, not listening) and fails where another socket listens already; without
 // SO_REUSEPORT, which would let two servers share a port. The error names host and port.
 Result<UniqueFd> ListenTcp(const std::string& host, uint16_t port, uint16_t* bound);
 // A connected, non-blocking socket without Nagle's delay and with keepalive (net/tcp_keep_alive.h).
-// Unavailable if nobody answers.
+// Unavailable if no host or port answers.
 Result<UniqueFd> ConnectTcp(const std::string& address, Duration timeout);
 void SetNoDelay(int fd);
 // "127.0.0.1:41233" of the other end, for messages.

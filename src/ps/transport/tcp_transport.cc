@@ -103,7 +103,7 @@ class TcpTransport final : public Transport {
     std::string proof;
     AppendControlFrame(head, EncodeProof(token_, nonces, said), &proof);
     if (SendSome(to.fd.get(), proof.data(), proof.size()) != static_cast<long>(proof.size())) {
-      return Unavailable("the server does not take the handshake");
+      return Unavailable("the server does not read the handshake");
     }
     TRY_ASSIGN(const auto answer, AwaitFrame(&to, FrameType::kWelcome, deadline));
     OpenedConnection dialled;

@@ -1,4 +1,4 @@
-// How clients reach servers: by address, within the process or over TCP.
+// The transports between clients and servers: in-process, TCP, shared memory, UCX.
 //
 // "inproc:NAME" is a server of this process that registered with the same InProcessHub: requests
 // run in the caller's thread, rows go straight between the caller's memory and the tables.
@@ -38,12 +38,12 @@ class InProcessHub {
   std::map<std::string, std::weak_ptr<ServerCore>> servers_;  // guarded by mu_
 };
 
-// Who dials: a client; a server that has another keep a copy of a lane; one that has started and
-// asks what became of its rows (docs/design/replication.md); or one that gives shards to another
-// (docs/design/partition.md).
+// The purpose of a connection: a client's requests; the log of a primary for its backup
+// (docs/design/replication.md); the question of a server that starts, whether another one has its
+// rows; or shards that one server gives to another (docs/design/partition.md).
 enum class HelloKind : uint8_t { kClient = 0, kCopy = 1, kRecoveryLookup = 2, kMove = 3 };
 
-// What a client says first on a connection to one lane of a server.
+// The first message of a client on a connection to one lane of a server.
 struct Hello {
   int32_t client = -1;     // worker index; -1: observer
   uint64_t session = 0;    // of the Client object; never 0
@@ -58,7 +58,7 @@ struct Hello {
   std::string ucx = {};     // where bytes come in over UCX (ucx_pipe.h); empty: not that way
 };
 
-// What the server answers.
+// The server's answer.
 struct Welcome {
   uint64_t instance = 0;             // random, of the Server object
   int32_t server = 0;                // its index
@@ -83,7 +83,7 @@ struct RowChunk {
   uint32_t dim = 0;
   ConstRows deltas;  // indexed like keys; empty for a pull
   Rows out;          // likewise; empty for a push
-  // What travels instead of deltas where they are not f32: n rows of WireRowBytes each.
+  // The encoded deltas where they are not f32: n rows of WireRowBytes each.
   const char* coded = nullptr;
   std::string_view argument;  // a call's
   // A call's argument and the keys as they travel, if they have been written already.
@@ -105,13 +105,13 @@ class ConnectionHandler {
   // `body` is valid during the call. For an answer with rows, `body` holds them one after the
   // other, or is empty when the connection has already put them where RowChunk::out said.
   virtual void OnFrame(const FrameHeader& head, std::string_view body) = 0;
-  // What Connection::Takes refused may be taken now.
+  // A frame that Connection::Takes refused may be sent now.
   virtual void OnRoom() {}
   // The last call.
   virtual void OnClosed(const Status& why) = 0;
 };
 
-// What a look for answers found.
+// The result of one poll.
 enum class PollResult : uint8_t {
   kNothing,  // or another thread is at it
   kSome,
@@ -125,7 +125,7 @@ class Connection {
   virtual ~Connection() = default;
   // Begins delivery to `handler`, which must live until Close returned.
   virtual void Start(ConnectionHandler* handler) = 0;
-  // What out.rows points to must stay valid until the answer. Never blocks on the network.
+  // The memory behind out.rows must stay valid until the answer. Never blocks on the network.
   virtual void Send(const Outgoing& out) = 0;
   // True where bytes cost more than the work of coding keys in fewer.
   virtual bool SavesBytes() const { return false; }
@@ -134,7 +134,7 @@ class Connection {
   // Whether a frame of this many bytes would go out now rather than wait in a queue. A hint.
   virtual bool Takes(size_t /*bytes*/) { return true; }
   // For threads that wait: handles in this thread what has come, so that no other one need be
-  // woken. Whoever polls and then goes to sleep calls StopPolling before; otherwise it is
+  // woken. A thread that polls and then goes to sleep calls StopPolling before; otherwise it is
   // milliseconds until the connection's own thread looks again. Calls handlers: hold no lock of
   // theirs.
   virtual PollResult Poll() { return PollResult::kNever; }
@@ -152,7 +152,7 @@ struct OpenedConnection {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Connects, proves the token both ways and says hello. Unavailable: nobody there (yet);
+  // Connects, authenticates both ways and sends the hello. Unavailable: no server there (yet);
   // Unauthenticated: wrong token; FailedPrecondition: the server refuses this client.
   virtual Result<OpenedConnection> Dial(const std::string& address, const Hello& hello,
                                         Duration timeout) = 0;

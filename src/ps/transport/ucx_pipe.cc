@@ -319,7 +319,7 @@ void UcxPipe::Ends::Move() {
   if (moves > 0) {
     ucp_tag_recv_info_t info{};
     if (ucx->tag_probe_nb(worker, 0, 0, 0, &info) != nullptr)
-      Break(DataLoss("a message over UCX that nobody asked for"));
+      Break(DataLoss("an unexpected message over UCX"));
   }
   Hear();
 }
@@ -330,7 +330,7 @@ void UcxPipe::Ends::Hear() {
     uint64_t read = 0;
     if (next->size == sizeof read) std::memcpy(&read, next->bytes, sizeof read);
     // It may only grow, up to what was sent.
-    if (read - sent_read > sent - sent_read) return Break(DataLoss("nonsense over UCX"));
+    if (read - sent_read > sent - sent_read) return Break(DataLoss("a malformed message over UCX"));
     sent_read = read;
     ++hearings;
     Lay(next, kReadSoFar, sizeof read);

@@ -4,7 +4,7 @@
 //
 // Bytes go in messages of at most kUcxMessage, each into memory that its receiver has laid out for
 // it: kUcxMessages of them, and only so many are sent until the receiver says that it has read
-// some. So no message is unexpected, memory is bounded, and one that nobody asked for breaks the
+// some. So no message is unexpected, memory is bounded, and an unexpected one breaks the
 // pipe. Messages bear a tag that both ends make of the job's token and this connection's nonces.
 //
 // Used by client_connection.cc and tcp_connection.cc (docs/formats/ps-wire.md, "Over UCX";
@@ -33,11 +33,11 @@ Status CheckUcxAvailable();
 // The tag of a connection's messages, for Expect. Secret, as the token is.
 uint64_t UcxTag(std::string_view token, const Nonces& nonces);
 
-// What came of the wish to sleep.
+// The result of Sleep.
 enum class UcxSleep : uint8_t {
   kAsleep,
   kDataPending,  // there is something to receive
-  kSending,      // what was sent has not gone yet, and its going wakes nobody: look again soon
+  kSending,  // what was sent has not gone yet, and its completion raises no event: look again soon
 };
 
 // Thread-safe. No function blocks.
@@ -45,7 +45,7 @@ class UcxPipe {
  public:
   // FailedPrecondition without UCX (CheckUcxAvailable), or without a way of UCX's on this machine.
   static Result<std::unique_ptr<UcxPipe>> Make();
-  // What was not sent is lost. The other end must learn of it by other means.
+  // Unsent bytes are lost. The other end must learn of the end by other means.
   ~UcxPipe();
   UcxPipe(const UcxPipe&) = delete;
   UcxPipe& operator=(const UcxPipe&) = delete;
@@ -55,14 +55,15 @@ class UcxPipe {
   // Lays memory out for messages; before the other end may send.
   Status Expect(uint64_t tag);
   // To the other end's address, after Expect. InvalidArgument for what is no address of the same
-  // version of UCX. UCX itself checks nothing: only from who has proved the token.
+  // version of UCX. UCX itself checks nothing, so `peer` must come from an authenticated
+  // connection.
   Status Connect(std::string_view peer);
 
   // Takes bytes, at most as many as there is room for, in the pieces' order. Returns how many. A
   // broken pipe takes all, and drops them.
   size_t Send(std::span<const iovec> pieces);
-  // Moves things on, then copies what has come; 0: nothing. Whoever got no room from Send may have
-  // some now.
+  // Makes progress, then copies received bytes; 0: none. A caller that got no room from Send may
+  // have some now.
   size_t Receive(char* to, size_t room);
   // Not OK once the pipe is broken.
   Status status() const;

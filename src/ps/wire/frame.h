@@ -2,7 +2,7 @@
 // payload, both checksummed (docs/formats/ps-wire.md).
 //
 // Written and read by the TCP transport; the in-process one passes headers alone. All bytes read
-// here come from strangers.
+// here are untrusted.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,8 @@ enum class FrameType : uint8_t {
 };
 
 // As it lies in memory and on the wire, little-endian.
-// In a clock's `waits` or a barrier's argument: do not wait, but say who would be waited for.
+// In a clock's `waits` or a barrier's argument: do not wait, but answer which workers would be
+// waited for.
 inline constexpr char kAsksWhoIsLate = 2;
 // In a barrier's argument: the worker leaves the barrier that it entered with the request in the
 // body.

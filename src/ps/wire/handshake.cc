@@ -50,7 +50,8 @@ Status DecodeHello(std::string_view bytes, Hello* hello) {
   TRY(reader.Get(&hello->clock));
   uint8_t kind = 0;
   TRY(reader.Get(&kind));
-  if (kind > static_cast<uint8_t>(HelloKind::kMove)) return InvalidArgument("a hello of no kind");
+  if (kind > static_cast<uint8_t>(HelloKind::kMove))
+    return InvalidArgument("a hello of unknown kind");
   hello->kind = static_cast<HelloKind>(kind);
   TRY(reader.Get(&hello->server));
   TRY(reader.Get(&hello->from));

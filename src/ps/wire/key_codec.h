@@ -30,7 +30,7 @@ void EncodeAscending(std::span<const Key> keys, std::string* out);
 // Reads exactly n keys; what is left must be less than 8 zero bytes of padding.
 Status DecodeAscending(std::string_view bytes, size_t n, std::vector<Key>* keys);
 
-// What a connection remembers at most: lists, and keys in all of them together.
+// The most keys that a connection remembers, in all lists together.
 inline constexpr size_t kMaxRememberedKeys = 1u << 17;  // 1 MiB
 
 class KeyCache {

@@ -1,6 +1,6 @@
-// What a server says of itself to whoever asks: its tables, what went through it, which keys are
-// asked for most. One report a lane, as the body of the answer to kDescribe
-// (docs/formats/ps-wire.md); Admin::Describe adds a server's lanes up.
+// A server's report for Admin::Describe: its tables, its counters, its most requested keys. Each
+// lane sends one as the answer to kDescribe (docs/formats/ps-wire.md); the client adds a server's
+// lanes up.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace shoal::ps {
 struct TableReport {
   TableSpec spec;
   uint64_t stored_rows = 0;  // that have memory: all of a dense table, of a sparse one those that
-                             // somebody pushed to
+                             // have been pushed to
   uint64_t bytes = 0;        // of rows with their optimizer's state, and of the key index
   uint64_t rows_pushed = 0;
   uint64_t rows_pulled = 0;

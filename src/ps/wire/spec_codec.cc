@@ -5,7 +5,7 @@
 namespace shoal::ps {
 namespace {
 
-// What only some optimizers have; behind the rest, so that the older kinds keep their bytes.
+// Fields of some optimizers only; behind the others, so that the older kinds keep their bytes.
 void PutExtras(const OptimizerSpec& spec, ByteWriter* out) {
   switch (spec.kind) {
     case OptimizerKind::kAdd:

@@ -12,7 +12,7 @@ void EncodeSpec(const TableSpec& spec, std::string* out);
 // Reads and validates; the bytes may be hostile.
 Status DecodeSpec(ByteReader* in, TableSpec* spec);
 
-// What differs, for messages: "dim is 4, asked for 8"; empty if nothing does.
+// The difference, for messages: "dim is 4, asked for 8"; empty if there is none.
 std::string SpecDifference(const TableSpec& there, const TableSpec& asked);
 
 // Of the name alone, so that all clients and servers agree without asking. Two names of one job

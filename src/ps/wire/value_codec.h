@@ -1,6 +1,6 @@
 // Rows of f32 as they travel: bf16 or int8 with a scale (types.h, docs/formats/ps-wire.md).
 //
-// Called by clients for what they push (client_rows.cc) and get (channel.cc), by lane.cc for the
+// Called by clients for what they push (row_issuer.cc) and get (channel.cc), by lane.cc for the
 // other end. SIMD chosen at run time; all instruction sets give the same bytes.
 #pragma once
 

@@ -18,7 +18,7 @@ constexpr BootstrapFile kFiles[] = {{job::JobDir::kJob, true},
                                     {job::JobDir::kResumes, false}};
 constexpr size_t kMaxFile = 16 << 20;
 
-// Not there and need not be: an empty one.
+// A missing optional file reads as empty.
 Result<std::string> ReadBootstrapFile(const std::string& directory, const BootstrapFile& file) {
   auto text = ReadFile(directory + "/" + file.name, kMaxFile);
   const bool missing = !text.ok() && text.status().code() == Code::kNotFound;

@@ -9,7 +9,7 @@ namespace shoal::rendezvous {
 namespace {
 
 Result<CoordinatorAddress> ReadFound(const std::string& job_dir) {
-  TRY(FaultPoint("launcher.find"));  // as if it were not seen
+  TRY(FaultPoint("launcher.find"));  // injects a missing file
   return ReadCoordinatorFile(job_dir);
 }
 

@@ -1,4 +1,5 @@
-// What a job's directory says of the job. Used by coordinator.cc and launcher.cc.
+// The description, id and token of a job, read from its directory. Used by coordinator.cc and
+// launcher.cc.
 #pragma once
 
 #include <string>
@@ -12,10 +13,10 @@ struct JobFiles {
   job::Job job;
   std::string id;
   std::string token;
-  int resumes = 0;  // how often it was to be resumed after a suspension
+  int resumes = 0;  // how often the job was resumed after a suspension
 };
 
-// DIR/job.json, DIR/id, DIR/token and, where it was resumed, DIR/resumes. Errors name the file.
+// Reads DIR/job.json, DIR/id, DIR/token and, of a resumed job, DIR/resumes. Errors name the file.
 Result<JobFiles> ReadJobFiles(const std::string& job_dir);
 
 }  // namespace shoal::rendezvous

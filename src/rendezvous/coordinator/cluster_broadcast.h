@@ -1,34 +1,21 @@
-// The cluster description on its way to the launchers: one binary message, compressed, made once
-// for each state of the cluster and shared by all who get it. A description of n tasks goes to n
-// launchers; ten thousand of them as JSON would be gigabytes to write, and to parse.
+// When the cluster description is rendered and broadcast to launchers (protocol/cluster_message.h).
+// Used by coordinator.cc.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "framework/cluster.h"
 #include "net/event_loop.h"
 #include "rendezvous/lifecycle/coordinator_core.h"
 
 namespace shoal::rendezvous {
 
-struct ClusterMessage {
-  int64_t generation = 0;
-  std::string cluster;  // JSON text (docs/formats/cluster.md)
-};
-
-// Byte-exact in docs/formats/rendezvous.md; at most kMaxMessageDown bytes of text.
-std::string EncodeClusterMessage(int64_t generation, std::string_view cluster);
-// InvalidArgument for anything else than what EncodeClusterMessage gives.
-Result<ClusterMessage> DecodeClusterMessage(std::string_view frame);
-
-// The core's cluster, described when it has changed. The loop's thread only.
+// The core's cluster description, rendered again only when it has changed. The loop's thread only.
 class ClusterDescriptionCache {
  public:
   explicit ClusterDescriptionCache(const CoordinatorCore* core) : core_(core) {}
@@ -47,8 +34,8 @@ class ClusterDescriptionCache {
   std::shared_ptr<const std::string> frame_;
 };
 
-// When many tasks end one after the other, each is news to all of them: told at most so often that
-// a coordinator spends no more than a part of its time on it.
+// Limits how often the description is broadcast while many tasks end one after the other, so that
+// it costs only a fraction of the coordinator's time.
 class BroadcastThrottle {
  public:
   BroadcastThrottle(net::Loop* loop, std::function<void()> tell)
@@ -56,7 +43,7 @@ class BroadcastThrottle {
   ~BroadcastThrottle() { loop_->Cancel(timer_); }
   BroadcastThrottle(const BroadcastThrottle&) = delete;
 
-  // All of so many tasks are to be told: now or soon.
+  // Broadcasts to `tasks` launchers, now or soon.
   void Request(int tasks);
 
  private:

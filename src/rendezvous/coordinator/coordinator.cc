@@ -11,6 +11,7 @@
 #include "net/websocket.h"
 #include "rendezvous/bootstrap/job_files.h"
 #include "rendezvous/coordinator/cluster_broadcast.h"
+#include "rendezvous/coordinator/coordinator_listener.h"
 #include "rendezvous/coordinator/durability_gate.h"
 #include "rendezvous/coordinator/event_publisher.h"
 #include "rendezvous/coordinator/job_clock.h"
@@ -27,18 +28,24 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr auto kHeartbeat = std::chrono::seconds(1);
-constexpr auto kCloseTimeout = std::chrono::seconds(1);  // to whoever is connected at the end
+constexpr auto kCloseTimeout = std::chrono::seconds(1);  // to send the closing messages
 
-// One entry and what it turned out to be.
+// A connection and its role after the hello.
 struct Member {
   std::unique_ptr<Connection> connection;
   enum class Role { kUnknown, kLauncher, kController, kObserver } role = Role::kUnknown;
 };
 
-class CoordinatorProcess final : public Coordinator {
+// Connects the parts of a coordinator: messages become events of the core, the core's actions go
+// through the DurabilityGate, and records and log lines go to the EventPublisher.
+//
+// Lifecycle: Open listens; the job begins at once or, in no-shared-filesystem mode, with the
+// controller's connection; End closes all connections, and Leave calls `on_end` when they are gone.
+// Connections are known by MemberId, because a connection may vanish in any call.
+class SocketCoordinator final : public Coordinator {
  public:
-  CoordinatorProcess(net::Loop* loop, CoordinatorOptions options, JobFiles files,
-                     std::function<void(const Status&)> on_end)
+  SocketCoordinator(net::Loop* loop, CoordinatorOptions options, JobFiles files,
+                    std::function<void(const Status&)> on_end)
       : loop_(loop),
         options_(std::move(options)),
         id_(std::move(files.id)),
@@ -56,7 +63,7 @@ class CoordinatorProcess final : public Coordinator {
                " are lost: " + why.message());
         }) {}
 
-  ~CoordinatorProcess() override {
+  ~SocketCoordinator() override {
     *alive_ = false;
     for (const net::Loop::Id timer : {tick_timer_, heartbeat_timer_, wait_timer_, end_timer_})
       loop_->Cancel(timer);
@@ -67,8 +74,8 @@ class CoordinatorProcess final : public Coordinator {
     TRY_ASSIGN(log_directory_id_, DirectoryIdentity(logs_dir_));
     started_ = RealClock::Get()->Wall();
     if (!core_.job().files.empty()) transfers_.ExpectFiles();
-    const bool waits = options_.no_shared_filesystem &&
-                       !replication_.MayBegin(options_.first_incarnation && resumes_ == 0);
+    const bool first = options_.first_incarnation && resumes_ == 0;
+    const bool waits = options_.no_shared_filesystem && !replication_.MayBegin(first);
     if (!waits) TRY(OpenGate());
     TRY(Listen());
     waits ? WaitForController() : Begin();
@@ -98,18 +105,15 @@ class CoordinatorProcess final : public Coordinator {
     };
     calls.perform = [this](const Action& action) { Perform(action); };
     calls.on_released = [this](int64_t seq) { publisher_.Release(seq); };
-    calls.collect_descriptors = [this](std::vector<int>* fds) {
-      return task_logs_.TakeFinished(fds);
-    };
+    calls.collect_descriptors = [this](auto* fds) { return task_logs_.TakeFinished(fds); };
     calls.on_waiting = [this](const Status& why) { Note("the job waits: " + why.message()); };
     calls.on_failed = [this](const Status& why) { End(why); };
     return calls;
   }
 
   Status OpenGate() {
-    TRY_ASSIGN(
-        DurabilityGate::Opened opened,
-        DurabilityGate::Open(loop_, options_.job_dir, options_.commit_delay, GateCallbacks()));
+    TRY_ASSIGN(auto opened, DurabilityGate::Open(loop_, options_.job_dir, options_.commit_delay,
+                                                 GateCallbacks()));
     gate_ = std::move(opened.gate);
     restored_ = !opened.records.empty();
     if (options_.no_shared_filesystem && restored_)
@@ -120,14 +124,14 @@ class CoordinatorProcess final : public Coordinator {
   void Begin() {
     started_job_ = true;
     ExecuteActions(core_.Begin(clock_.Now(), resumes_));
-    // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
+    // Records of an earlier coordinator are synced once before anything is told of them.
     if (restored_) gate_->CommitNow();
   }
 
-  // JournalReplication, nothing begins before its controller has come.
+  // No-shared-filesystem mode: nothing begins before the controller has connected.
   void WaitForController() {
     wait_timer_ = loop_->After(core_.job().limits.gather, [this] {
-      End(Unavailable("the controller, which keeps what was decided so far, did not come within " +
+      End(Unavailable("the controller, which has the job's journal, did not connect within " +
                       FormatDuration(core_.job().limits.gather)));
     });
   }
@@ -147,14 +151,14 @@ class CoordinatorProcess final : public Coordinator {
     loop_->Cancel(std::exchange(wait_timer_, 0));
     if (const Status opened = OpenGate(); !opened.ok()) return End(opened);
     Begin();
-    if (restored_) Note("the coordinator goes on from what its controller has kept");
+    if (restored_) Note("the coordinator goes on from the journal that its controller mirrored");
     for (const auto& [id, type, message] : replication_.TakeEarlyMessages()) {
       if (!connections_.contains(id)) continue;
       type.empty() ? HandleHello(id, message) : HandleMessage(id, type, message);
     }
   }
 
-  // What is performed after a record waits for who keeps it.
+  // Deferred actions also wait for the controller's mirror.
   void SetMirroredBytes(Connection* connection, int64_t journal_bytes) {
     if (auto fits =
             replication_.SetMirroredBytes(connection, journal_bytes, RealClock::Get()->Now());
@@ -174,7 +178,8 @@ class CoordinatorProcess final : public Coordinator {
     if (records.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
     clock_.ResumeFrom(records.back().at);
-    // What was before the job was resumed has been told: of it only how large roles are to be.
+    // Events before the resumption were published by an earlier coordinator: only role sizes are
+    // repeated.
     const bool now = resumes_ > 0 && core_.job_state() == job::JobState::kSuspended;
     const int64_t resumed = now ? records.back().seq : LastSeqBeforeResume(records);
     if (options_.no_shared_filesystem)
@@ -184,25 +189,8 @@ class CoordinatorProcess final : public Coordinator {
   }
 
   Status Listen() {
-    uint16_t port = options_.port;
-    if (port == 0) {
-      auto earlier = ReadCoordinatorFile(options_.job_dir);
-      if (earlier.ok()) port = earlier->port;
-    }
-    const auto listen = [this](uint16_t at) {
-      net::ServerOptions server;
-      server.host = options_.host;
-      server.port = at;
-      server.path = kPath;
-      server.connections = static_cast<size_t>(core_.task_count()) * 2 + 256;
-      server.limits.message_bytes = kMaxMessageUp;
-      return net::WebSocketServer::Listen(loop_, std::move(server),
-                                          [this](auto socket) { Accept(std::move(socket)); });
-    };
-    auto server = listen(port);
-    if (!server.ok() && port != 0 && options_.port == 0) server = listen(0);
-    if (!server.ok()) return server.status();
-    server_ = std::move(server).value();
+    TRY_ASSIGN(server_, ListenForConnections(loop_, options_, core_.task_count(),
+                                             [this](auto socket) { Accept(std::move(socket)); }));
     return WriteCoordinatorFile(options_.job_dir, {options_.host, server_->port()}, started_);
   }
 
@@ -274,21 +262,12 @@ class CoordinatorProcess final : public Coordinator {
 
   Status Serve(Connection* connection, const std::string& kind, const json::object& hello) {
     if (kind == "outputs") {
-      TRY_ASSIGN(const LogKey key, AttemptOf(hello));
+      TRY_ASSIGN(const LogKey key, ParseAttempt(core_, hello));
       return transfers_.Add(connection, hello, key);
     }
     if (transfers_.IsTransfer(kind)) return transfers_.Add(connection, hello, {});
     if (kind != "controller" && kind != "observer") return InvalidArgument("unknown kind");
     return publisher_.Subscribe(connection, hello);
-  }
-
-  Result<LogKey> AttemptOf(const json::object& message) const {
-    TRY_ASSIGN(const int64_t index, GetInt(message, "index"));
-    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
-    const auto task = core_.Find(GetStringOr(message, "role", ""), static_cast<int>(index));
-    if (!task || attempt < 0 || attempt > core_.attempt_of(*task))
-      return InvalidArgument("an attempt that was never started");
-    return KeyOf(*task, static_cast<int>(attempt));
   }
 
   void HandleDisconnect(MemberId id) {
@@ -323,9 +302,9 @@ class CoordinatorProcess final : public Coordinator {
     } else if (type == "ended") {
       TRY_ASSIGN(EndedMessage ended, EndedFromJson(message));
       if (task) {
-        // Its bytes came before it, on the same entry.
-        publisher_.LogEnded(KeyOf(*task, ended.attempt));
-        task_logs_.Finish(KeyOf(*task, ended.attempt));
+        // Its log bytes came before it, on the same connection.
+        publisher_.LogEnded(LogKeyOf(core_, *task, ended.attempt));
+        task_logs_.Finish(LogKeyOf(core_, *task, ended.attempt));
         if (!ended.outputs_lost.empty())
           Note("outputs of " + core_.NameOf(*task) + " are lost: " + ended.outputs_lost);
       }
@@ -391,41 +370,28 @@ class CoordinatorProcess final : public Coordinator {
 
   // ---- Logs ----
 
-  LogKey KeyOf(int task, int attempt) const {
-    return {core_.role_of(task).name, core_.index_of(task), attempt};
-  }
-
-  // The launcher's own place and name count, not what the frame says.
+  // The launcher's own task counts, not the names in the frame.
   Status StoreLog(MemberId id, std::string_view bytes) {
     TRY_ASSIGN(const LogFrame frame, DecodeLogFrame(bytes));
-    TRY_ASSIGN(const LogKey key, StartedLog(id, frame.key.attempt));
+    TRY_ASSIGN(const LogKey key, StartedLog(core_, id, frame.key.attempt));
     publisher_.LogGrew(key, task_logs_.Store(key, frame.offset, frame.bytes));
     if (task_logs_.AckDue(key)) AckLog(id, key);
     return Status::Ok();
   }
 
-  // It has written them itself, where this coordinator would have.
+  // The launcher has written the log file itself.
   Status LogGrew(MemberId id, const json::object& message) {
     TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
     TRY_ASSIGN(const int64_t bytes, GetInt(message, "bytes"));
-    TRY_ASSIGN(const LogKey key, StartedLog(id, attempt));
+    TRY_ASSIGN(const LogKey key, StartedLog(core_, id, attempt));
     const int64_t there = task_logs_.Written(key, bytes);
     if (there > 0) publisher_.LogGrew(key, there);
     return Status::Ok();
   }
 
-  Result<LogKey> StartedLog(MemberId id, int64_t attempt) const {
-    const auto task = core_.TaskOf(id);
-    if (!task) return FailedPrecondition("log lines came before the welcome");
-    if (attempt < 0 || attempt > core_.attempt_of(*task)) {
-      return InvalidArgument("log lines of an attempt that was never started");
-    }
-    return KeyOf(*task, static_cast<int>(attempt));
-  }
-
-  // A controller has stored a log up to here: until then the launcher keeps it.
+  // A controller has mirrored a log up to here; until then the launcher keeps it.
   Status HandleLogMirrored(const json::object& message) {
-    TRY_ASSIGN(const LogKey key, AttemptOf(message));
+    TRY_ASSIGN(const LogKey key, ParseAttempt(core_, message));
     TRY_ASSIGN(const int64_t bytes, GetInt(message, "bytes"));
     task_logs_.OnMirrored(key, bytes);
     if (task_logs_.AckDue(key)) AckLog(core_.MemberOf(*core_.Find(key.role, key.index)), key);
@@ -538,9 +504,9 @@ class CoordinatorProcess final : public Coordinator {
 
   void WriteVerdict() {
     const std::string text = ToPrettyText(VerdictToJson(*core_.verdict())) + "\n";
-    // Not synced: the journal, which is, has it as well, and is read where there is no such file.
-    const Status status =
-        WriteFileAtomically(job::JobDir(options_.job_dir).verdict(), text, 0600, false);
+    // Not synced: the journal, which is synced, has the verdict too.
+    const std::string path = job::JobDir(options_.job_dir).verdict().string();
+    const Status status = WriteFileAtomically(path, text, 0600, false);
     if (!status.ok()) Note("the verdict is in the journal alone: " + status.message());
   }
 
@@ -551,12 +517,12 @@ class CoordinatorProcess final : public Coordinator {
     }
     if (gate_) gate_->Close();
     end_ = status;
-    // The closing words, and what is queued before them, go out first.
+    // Queued messages and the closing message are sent first.
     end_timer_ = loop_->After(connections_.empty() ? Duration::zero() : Duration(kCloseTimeout),
                               [this] { Leave(); });
   }
 
-  // The owner may destroy us in on_end.
+  // The owner may destroy this object in on_end.
   void Leave() {
     end_timer_ = 0;
     const auto on_end = on_end_;
@@ -606,13 +572,13 @@ Result<std::unique_ptr<Coordinator>> Coordinator::Start(net::Loop* loop, Coordin
                                                         std::function<void(const Status&)> on_end) {
   TRY_ASSIGN(JobFiles files, ReadJobFiles(options.job_dir));
   const bool keep = files.job.on_controller_loss == job::OnControllerLoss::kKeep;
-  options.limits.holds_verdict =
-      options.no_shared_filesystem;  // else its controller finds it in a file
+  // A controller that sees the directory finds the verdict in a file.
+  options.limits.holds_verdict = options.no_shared_filesystem;
   if (options.no_shared_filesystem) options.limits.linger = std::chrono::minutes(keep ? 60 : 10);
-  auto shell = std::make_unique<CoordinatorProcess>(loop, std::move(options), std::move(files),
-                                                    std::move(on_end));
-  TRY(shell->Open());
-  return std::unique_ptr<Coordinator>(std::move(shell));
+  auto coordinator = std::make_unique<SocketCoordinator>(loop, std::move(options), std::move(files),
+                                                         std::move(on_end));
+  TRY(coordinator->Open());
+  return std::unique_ptr<Coordinator>(std::move(coordinator));
 }
 
 }  // namespace shoal::rendezvous

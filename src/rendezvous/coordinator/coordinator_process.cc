@@ -19,7 +19,7 @@ Result<std::unique_ptr<Coordinator>> StartOnce(net::Loop* loop, const Coordinato
   return Coordinator::Start(loop, options, on_end);
 }
 
-// A controller that is stopped by a signal before it has connected is alive, and waited for.
+// A controller that a signal paused before it connected is alive and is waited for.
 void AskForController(net::Loop* loop, Coordinator* coordinator,
                       const std::function<bool()>& lives) {
   constexpr auto kEvery = std::chrono::seconds(2);
@@ -34,7 +34,7 @@ void AskForController(net::Loop* loop, Coordinator* coordinator,
 
 Status RunCoordinator(CoordinatorOptions options) {
   SetLogName("coordinator");
-  RaiseOpenFiles();  // a descriptor a task
+  RaiseOpenFiles();  // each task needs a descriptor
   net::Loop loop;
   Status end;
   const bool batch = options.batch;
@@ -49,9 +49,9 @@ Status RunCoordinator(CoordinatorOptions options) {
   for (const int signal : {SIGTERM, SIGINT}) {
     loop.WatchSignal(signal, [&, batch, no_shared_filesystem] {
       if (no_shared_filesystem || (!batch && (*coordinator)->core().has_controller())) {
-        // Its host or another process ends this process, the user of the job does not end the job:
-        // that the controller tells. The next coordinator goes on from the journal.
-        end = Unavailable("it was told to end by a signal, and the next one goes on");
+        // The signal comes from the host, not from the job's user, who would use the controller.
+        // The next coordinator goes on from the journal.
+        end = Unavailable("a signal ended it, and its successor goes on");
         loop.Stop();
       } else if (!batch) {
         (*coordinator)->Stop("the coordinator was told to stop, and the job has no controller");

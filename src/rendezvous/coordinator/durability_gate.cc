@@ -14,6 +14,10 @@ namespace {
 
 constexpr Duration kJournalRetryInterval = std::chrono::milliseconds(100);
 
+// Batches of actions pass in order. Records of a batch are appended and leave it; the rest is
+// carried out at once or, with Action::after, when that record is synced and mirrored. Durable
+// records start a commit after `commit_delay`; a verdict starts it at once. While the journal
+// cannot be written, all batches wait.
 class JournalDurabilityGate final : public DurabilityGate {
  public:
   JournalDurabilityGate(net::Loop* loop, Journal journal, Duration commit_delay, int64_t last_seq,
@@ -38,7 +42,7 @@ class JournalDurabilityGate final : public DurabilityGate {
 
   void CommitNow() override {
     loop_->Cancel(std::exchange(commit_timer_, 0));
-    if (committing_ || closed_) return;  // Committed looks again
+    if (committing_ || closed_) return;  // Committed starts the next one
     committing_ = true;
     std::vector<int> fds;
     const auto kept = calls_.collect_descriptors(&fds);
@@ -62,20 +66,20 @@ class JournalDurabilityGate final : public DurabilityGate {
   int64_t syncs() const override { return committer_->syncs(); }
 
  private:
-  // What was decided is taken in order: what cannot be written now keeps all that follows waiting.
+  // Batches are handled in order: one that cannot be written now holds up all that follow.
   void ExecuteWaiting() {
     while (!waiting_.empty() && !closed_) {
       if (const Status recorded = Record(&waiting_.front()); !recorded.ok())
         return RetryLater(recorded);
       blocked_since_.reset();
-      // Performing may lead to more.
+      // Carrying out an action may append further batches.
       const std::vector<Action> actions = std::exchange(waiting_.front(), {});
       PerformOrDefer(actions);
       waiting_.pop_front();
     }
   }
 
-  // Appends the records of a batch and takes them out of it.
+  // Appends the records of a batch and removes them from it.
   Status Record(std::vector<Action>* actions) {
     Status status;
     std::erase_if(*actions, [&](const Action& action) {
@@ -129,7 +133,7 @@ class JournalDurabilityGate final : public DurabilityGate {
     return Status::Ok();
   }
 
-  // The verdict waits for nobody.
+  // The verdict is committed at once.
   void Commit() {
     if (urgent_) return CommitNow();
     if (commit_timer_ != 0 || committing_) return;
@@ -153,7 +157,7 @@ class JournalDurabilityGate final : public DurabilityGate {
 
   int64_t stored() const { return mirrored_seq_ ? std::min(synced_, *mirrored_seq_) : synced_; }
 
-  // What has waited for records that are stored by now.
+  // Carries out what waited for records that are stored by now.
   void Perform() {
     std::vector<Action> ready;
     std::erase_if(deferred_, [&](const Action& action) {
@@ -179,15 +183,15 @@ class JournalDurabilityGate final : public DurabilityGate {
 
   Journal journal_;
   std::unique_ptr<GroupCommitter> committer_;
-  std::deque<std::vector<Action>> waiting_;  // the first one is being taken
-  std::optional<TimePoint> blocked_since_;   // for the journal
-  bool durable_ = false;                     // of a batch that is being taken
+  std::deque<std::vector<Action>> waiting_;  // the first one is being handled
+  std::optional<TimePoint> blocked_since_;   // since when the journal cannot be written
+  bool durable_ = false;                     // the batch being handled has a durable record
   std::vector<Action> deferred_;             // until `after` is synced
   int64_t last_seq_ = 0;
   int64_t synced_ = 0;                   // records up to this number are on disk
-  std::optional<int64_t> mirrored_seq_;  // … with the controller
+  std::optional<int64_t> mirrored_seq_;  // mirrored by controllers up to this number
   int64_t unsynced_from_ = 0;            // the first durable record that is not; 0: none
-  int64_t released_ = 0;                 // records up to this number may be told
+  int64_t released_ = 0;                 // records up to this number may be published
   bool urgent_ = false;
   bool committing_ = false;
   bool closed_ = false;

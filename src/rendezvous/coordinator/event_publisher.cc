@@ -56,7 +56,7 @@ void EventPublisher::PublishTransient(const JobEvent& event) {
 void EventPublisher::LogGrew(const LogKey& key, int64_t bytes) {
   Log& log = segments_[key];
   log.bytes = bytes;
-  // Only this one: a job may have thousands.
+  // Only this log: a job may have thousands.
   for (auto& [connection, subscriber] : subscribers_) {
     if (!subscriber.logs) continue;
     int64_t& offset = subscriber.offsets[key];
@@ -88,7 +88,8 @@ Status EventPublisher::Subscribe(Connection* connection, const json::object& hel
   }
   const int64_t journal = GetIntOr(hello, "journal", -1);
   if (journal >= 0) {
-    // More than there is: a record that was not whole, and is cut off by now.
+    // The controller claims more bytes than the journal has: an incomplete record that was cut off
+    // since.
     int64_t most = 0;
     for (const Entry& entry : entries_) most = std::max(most, entry.journal_bytes);
     subscriber.journal = std::min(journal, most);
@@ -118,7 +119,7 @@ void EventPublisher::Pump(Connection* connection, Subscriber* subscriber) {
     for (const auto& [slot, text] : std::exchange(subscriber->late, {}))
       connection->SendShared(text, true);
   }
-  PumpEvents(connection, subscriber);  // before log lines, which may take all the room
+  PumpEvents(connection, subscriber);  // first, because log lines may use all the room
   bool more = subscriber->logs;
   while (more && connection->queued_bytes() < kHighWater) {
     more = false;
@@ -162,7 +163,7 @@ bool EventPublisher::IsLogDelivered(const Subscriber& subscriber, const LogKey& 
   return offset != subscriber.offsets.end() && offset->second >= log->second.bytes;
 }
 
-// Sends one run of whole lines, if there is one; false if there is nothing to send now.
+// Sends one run of complete lines; false if there is none to send now.
 bool EventPublisher::PumpLog(Connection* connection, const LogKey& key, const Log& log,
                              int64_t* offset) {
   if (*offset >= log.bytes) return false;
@@ -170,7 +171,7 @@ bool EventPublisher::PumpLog(Connection* connection, const LogKey& key, const Lo
   auto bytes = ReadLog(logs_, key, *offset, std::min(pending, kMaxLogData));
   if (!bytes.ok() || bytes->empty()) {
     LogWarning("cannot read {} for a controller: {}", LogFileName(key), bytes.status().message());
-    *offset = log.bytes;  // the file may be gone; its end must not be held back for it
+    *offset = log.bytes;  // the file may be gone; the attempt's end is published all the same
     return false;
   }
   const size_t line_end = bytes->rfind('\n');

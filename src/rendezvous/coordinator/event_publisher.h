@@ -1,10 +1,9 @@
-// What controllers are told: every recorded event once and in order, the latest progress, and log
-// lines straight from the segments, each controller at its own pace. Used by coordinator.cc.
+// Publishes to controllers: every recorded event once and in order, the latest progress, and log
+// lines straight from the segments, at each controller's pace. Used by coordinator.cc.
 //
-// A controller that reads slowly, or is frozen, is never waited for and costs no memory: its log
-// lines stay in the files and recorded events here until its connection has room, and of what is
-// not recorded only the latest of each task waits. An attempt's end is told after its last log
-// line.
+// A controller that reads slowly, or is frozen, never delays the job and costs no memory: log lines
+// stay in their files and recorded events here until its connection has room, and of transient
+// events only the latest of each task waits. An attempt's end is published after its last log line.
 #pragma once
 
 #include <cstdint>
@@ -32,21 +31,21 @@ class EventPublisher {
   explicit EventPublisher(std::filesystem::path logs)
       : logs_(std::move(logs)), journal_(job::JobDir(logs_.parent_path()).journal()) {}
 
-  // An event with a seq; told once Release reached it.
+  // An event with a seq; published once Release reached it.
   void Add(const JobEvent& event) { Add(event.seq, &event, 0); }
-  // A record of this number, the event that it is (none: null), and how long the journal is with
-  // it: who keeps the journal is given it up to there, before the event.
+  // A record, the event that it stands for (null: none), and the journal's length with it.
+  // Controllers that mirror the journal get it up to there, before the event.
   void Add(int64_t seq, const JobEvent* event, int64_t journal_bytes);
-  // Everything up to this seq may be told.
+  // Records up to this seq may be published.
   void Release(int64_t seq);
-  // Told at once, not kept, but for the latest progress and usage of each task.
+  // Publishes at once and keeps nothing, except the latest progress and usage of each task.
   void PublishTransient(const JobEvent& event);
-  // So many bytes of the log are stored.
+  // The log has `bytes` stored bytes.
   void LogGrew(const LogKey& key, int64_t bytes);
-  // No more will come: its last line may lack a line feed.
+  // The log is complete; its last line may lack a line feed.
   void LogEnded(const LogKey& key);
 
-  // `connection` stays the caller's, until Remove. InvalidArgument for a bad hello.
+  // The caller keeps ownership of `connection`, until Remove. InvalidArgument for a bad hello.
   Status Subscribe(Connection* connection, const json::object& hello);
   void Remove(Connection* connection);
 
@@ -62,15 +61,15 @@ class EventPublisher {
     int64_t bytes = 0;
     bool ended = false;
   };
-  // What takes the place of the one before: of one kind and task.
+  // Events of one kind and task, of which only the latest is kept.
   using Slot = std::tuple<JobEvent::Type, std::string, int>;
   using Texts = std::map<Slot, std::shared_ptr<const std::string>>;
   struct Subscriber {
-    Texts late;       // the latest that there was no room for
+    Texts late;       // the latest events that did not fit
     size_t next = 0;  // in entries_
     bool logs = false;
     std::map<LogKey, int64_t> offsets;
-    std::optional<int64_t> journal;  // so much of it was sent; nothing: it does not want it
+    std::optional<int64_t> journal;  // bytes of it that were sent; none: not mirrored
   };
 
   void Pump(Connection* connection, Subscriber* subscriber);

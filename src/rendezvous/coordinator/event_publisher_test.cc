@@ -1,4 +1,4 @@
-// What a controller is told that does not read, or reads slowly.
+// Publishing to controllers that do not read, or read slowly.
 
 #include "rendezvous/coordinator/event_publisher.h"
 
@@ -10,7 +10,7 @@
 namespace shoal::rendezvous {
 namespace {
 
-// Counts what is queued, as a connection whose other end is frozen.
+// Counts queued bytes, as a connection whose other end is frozen.
 class StuckPeer final : public Connection {
  public:
   void Send(std::string_view, json::object) override {}

@@ -48,7 +48,7 @@ void JobClock::Release(const void* by, const std::string& why) {
 
 void JobClock::IgnorePauses() {
   ignore_pauses_ = true;
-  Release(nullptr, "somebody wants the job to end");
+  Release(nullptr, "the job is to end");
 }
 
 }  // namespace shoal::rendezvous

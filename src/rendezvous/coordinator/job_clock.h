@@ -1,6 +1,6 @@
-// The job's time at its coordinator: milliseconds since the job's start, in which the coordinator
-// ran and nobody had stopped the job's processes (running_time.h). All of the core's deadlines are
-// by it.
+// The job's time at its coordinator: milliseconds since the job's start, without the time in which
+// the coordinator did not run or the job's processes were paused (protocol/pausable_clock.h). All
+// deadlines of the core are in this time.
 //
 // A part of coordinator.cc. Belongs to the loop's thread.
 #pragma once
@@ -19,22 +19,21 @@ class JobClock {
  public:
   using Millis = std::chrono::milliseconds;
   // `beat`: how often ReportLostTime is called. `note` takes sentences for people; `again` is
-  // called when the time runs again.
+  // called when a paused clock goes on.
   JobClock(Duration beat, std::function<void(const std::string&)> note,
            std::function<void()> again);
 
-  // The time goes on from there: where an earlier coordinator's journal stands.
+  // The time goes on from `at`, the end of an earlier coordinator's journal.
   void ResumeFrom(Millis at) { base_ = at; }
   Millis Now();
-  // Every `beat`. Says so if time was lost.
+  // Every `beat`: notes lost time.
   void ReportLostTime();
 
-  // A controller's word ("held") that the engine has stopped the job's processes, or has them go
-  // on.
+  // A controller's message "held": the engine has paused the job's processes, or resumed them.
   Status HandleHold(const void* by, const json::object& message);
-  // Whoever had it held has gone, if that was `by`, or says so (null).
+  // Ends a pause that `by` started, or any (null).
   void Release(const void* by, const std::string& why);
-  // Somebody wants the job to end: the deadlines of that run, whatever is stopped now or later.
+  // The job is to end: the clock runs from now on, whatever is paused.
   void IgnorePauses();
 
  private:

@@ -21,7 +21,7 @@ TEST(JobClock, AJobThatIsToEndIsNotHeldAnyMore) {
   ASSERT_TRUE(time.HandleHold(&controller, held).ok());
   time.IgnorePauses();
   EXPECT_THAT(notes, ElementsAre(HasSubstr("are stopped"), HasSubstr("run again")));
-  // The engine's word may come after the wish.
+  // The engine may report the pause after the request to end.
   ASSERT_TRUE(time.HandleHold(&controller, held).ok());
   EXPECT_EQ(notes.size(), 2u);
 }

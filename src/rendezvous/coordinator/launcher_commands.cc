@@ -2,7 +2,6 @@
 
 #include "framework/framework_environment.h"
 #include "job/execution/job_dir.h"
-#include "rendezvous/launcher/activity_tracker.h"
 
 namespace shoal::rendezvous {
 
@@ -21,10 +20,10 @@ json::object WelcomeFields(const CoordinatorCore& core, int task, bool lease,
 
 namespace {
 
-// What the program's own processes do before they become it: make the job's files (prepare.h), take
-// GPUs, make what mpirun needs (mpi_launch.h).
-void PrepareFirst(const JobLocation& location, const job::Job& job, const job::Role& role,
-                  StartMessage* start) {
+// Prestart steps that the program's processes run before they become it: stage files
+// (launcher/stage_files.h), acquire GPUs, write files for mpirun (framework_services/mpi_launch.h).
+void AddPrestartSteps(const JobLocation& location, const job::Job& job, const job::Role& role,
+                      StartMessage* start) {
   const bool files = !job.files.empty();
   const bool mpi = job.framework == job::Framework::kMpi && role.name == "launcher";
   const int gpus = role.resources.gpu;
@@ -47,14 +46,15 @@ void PrepareFirst(const JobLocation& location, const job::Job& job, const job::R
 
 namespace {
 
-// As the task finds its outputs: below its own directory for them, from where they are brought.
+// Output paths in no-shared-filesystem mode: below the task's own output directory, from which they
+// are uploaded.
 job::Job WithOwnOutputs(job::Job job) {
   for (auto& [name, directory] : job.outputs) directory = std::string(kOutputMark) + "/" + name;
   return job;
 }
 
-// Whether the cluster gives the role devices by names of its own (parts of GPUs, shared ones),
-// which its runtime shows in the container.
+// Whether the role requests cluster devices by name (parts of GPUs, shared ones), which the
+// cluster's runtime makes visible in the container.
 bool HasDevicesOfCluster(const job::Job& job, const job::Role& role) {
   return std::ranges::any_of(job.kubernetes.resources, [&](const std::string& text) {
     const std::string of = text.substr(0, text.find('='));  // [ROLE:]DOMAIN/NAME
@@ -87,7 +87,7 @@ Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
   for (std::string& arg : start.argv) {
     if (arg == "@shoal" && !location.program.empty()) arg = location.program;
   }
-  // Whoever asks for no GPU sees none; who asks gets the names of its own at its start.
+  // A task without GPUs sees none; one with GPUs gets their names when it starts.
   const bool given = location.no_shared_filesystem && HasDevicesOfCluster(core.job(), role);
   if (role.resources.gpu == 0 && !given) env->try_emplace("CUDA_VISIBLE_DEVICES", "");
   start.env.assign(env->begin(), env->end());
@@ -104,10 +104,10 @@ Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
     if (arg == "@shoal" && !location.program.empty()) arg = location.program;
   }
   for (const job::LogRule& rule : role.on_log) start.on_log.push_back(rule.line);
-  PrepareFirst(location, core.job(), role, &start);
+  AddPrestartSteps(location, core.job(), role, &start);
   start.cpu = role.resources.cpu;
   start.memory_bytes = role.resources.memory_bytes;
-  start.watch_ms = WatchInterval(core.job().limits.stall).count();
+  start.watch_ms = ActivitySampleInterval(core.job().limits.stall).count();
   start.grace_ms = core.job().limits.stop_grace.count();
   return start;
 }
@@ -197,6 +197,28 @@ Result<Event> ParseControllerEvent(const std::string& type, const json::object& 
   if (type == "refused") return Event(LauncherRefused{role, index, reason});
   const int incarnation = static_cast<int>(GetIntOr(message, "incarnation", 0));
   return Event(LauncherLost{role, index, incarnation, reason});
+}
+
+LogKey LogKeyOf(const CoordinatorCore& core, int task, int attempt) {
+  return {core.role_of(task).name, core.index_of(task), attempt};
+}
+
+Result<LogKey> ParseAttempt(const CoordinatorCore& core, const json::object& message) {
+  TRY_ASSIGN(const int64_t index, GetInt(message, "index"));
+  TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+  const auto task = core.Find(GetStringOr(message, "role", ""), static_cast<int>(index));
+  if (!task || attempt < 0 || attempt > core.attempt_of(*task))
+    return InvalidArgument("an attempt that was never started");
+  return LogKeyOf(core, *task, static_cast<int>(attempt));
+}
+
+Result<LogKey> StartedLog(const CoordinatorCore& core, MemberId member, int64_t attempt) {
+  const auto task = core.TaskOf(member);
+  if (!task) return FailedPrecondition("log lines came before the welcome");
+  if (attempt < 0 || attempt > core.attempt_of(*task)) {
+    return InvalidArgument("log lines of an attempt that was never started");
+  }
+  return LogKeyOf(core, *task, static_cast<int>(attempt));
 }
 
 }  // namespace shoal::rendezvous

@@ -1,5 +1,5 @@
-// What the coordinator tells a launcher to do, made from the core's state, and what a controller
-// tells the coordinator. Used by coordinator.cc.
+// Translates between the core and the wire: actions to messages for launchers, messages of
+// launchers and controllers to events. Used by coordinator.cc.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "rendezvous/lifecycle/coordinator_core.h"
+#include "rendezvous/logs/log_segment.h"
 #include "rendezvous/protocol/connection.h"
 #include "rendezvous/protocol/messages.h"
 
 namespace shoal::rendezvous {
 
-// What of a job is not in its description.
+// Where a job runs; not part of its description.
 struct JobLocation {
   std::string id;
   std::string dir;
-  std::string program;  // what "@shoal" stands for
+  std::string program;  // absolute path of shoal; replaces "@shoal" in commands
   bool no_shared_filesystem =
       false;  // tasks do not see the directories that the job's outputs name
 };
@@ -24,26 +25,34 @@ struct JobLocation {
 // The fields of "welcome".
 json::object WelcomeFields(const CoordinatorCore& core, int task, bool lease,
                            const std::string& job_id);
-// The order to start an attempt, with its environment rendered from `cluster`, which is the core's
-// (its caller keeps it: making one costs O(tasks)). An error says why it has none.
+// The message that starts an attempt, with its environment rendered from `cluster`, which must be
+// the core's (the caller caches it: rendering costs O(tasks)). An error explains why the task
+// cannot be started.
 Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
                                       const framework::ClusterDescription& cluster, int task,
                                       int attempt, const JobLocation& location);
 
-// Sends what an action means to the launcher that it is for, but for kStart and kDescribe.
+// Sends the message for an action to its launcher. Not for kStart and kDescribe.
 void SendLauncherCommand(const CoordinatorCore& core, const Action& action,
                          const std::string& job_id, Connection* connection);
 
-// A controller's message as the core's event. InvalidArgument for an unknown or wrong one.
+// InvalidArgument for an unknown or malformed message.
 Result<Event> ParseControllerEvent(const std::string& type, const json::object& message);
 
-// A launcher's message that is only news for the core: leased, port_conflict, diagnostics, ready.
-// InvalidArgument for another.
+// The messages "leased", "stolen", "evidence" and "ready". InvalidArgument for others.
 Result<Event> ParseLauncherEvent(MemberId member, const std::string& type,
                                  const json::object& message);
 
-// A launcher's heartbeat, and of it, or of another message, for how long the program stands still.
+// A heartbeat; and from any message, for how long the program has been idle.
 LauncherHeartbeat ParseHeartbeat(MemberId member, const json::object& message);
 std::optional<Millis> ParseIdleTime(const json::object& message);
+
+// The log of an attempt.
+LogKey LogKeyOf(const CoordinatorCore& core, int task, int attempt);
+// The attempt that a message names by role, index and attempt. InvalidArgument unless it was
+// started.
+Result<LogKey> ParseAttempt(const CoordinatorCore& core, const json::object& message);
+// The log of an attempt of the launcher's own task. Errors if that was never started.
+Result<LogKey> StartedLog(const CoordinatorCore& core, MemberId member, int64_t attempt);
 
 }  // namespace shoal::rendezvous

@@ -1,4 +1,4 @@
-// Facts as controllers are told of them. Used by coordinator.cc.
+// Converts records to the events that controllers see. Used by coordinator.cc.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@
 
 namespace shoal::rendezvous {
 
-// No event for what concerns nobody else (that a launcher holds a place). `core` names the tasks.
+// None for records that concern only the coordinator (which launcher serves a task). `core` names
+// the tasks.
 std::optional<JobEvent> EventOf(const JournalRecord& record, const CoordinatorCore& core);
 
-// What is told once and not kept, of now: of an attempt, and a sentence for people.
+// Transient events, stamped with the current time: of an attempt, and a sentence for people.
 JobEvent EventOfTask(const CoordinatorCore& core, int task, int attempt);
 JobEvent NoteEvent(const std::string& text);
 
-// Gives `publisher` what an earlier coordinator has told, by its records and the logs that are
-// there; of what was before record `resumed` only how large roles are to be and which hosts are
-// excluded, as it has been told.
+// Gives `publisher` everything that an earlier coordinator has published, from its records and the
+// logs that exist. Of records up to `resumed`, which lie before a resumption, only role sizes and
+// excluded hosts.
 void RestorePublisher(const std::vector<JournalRecord>& records, int64_t resumed,
                       const CoordinatorCore& core, const std::filesystem::path& logs,
                       EventPublisher* publisher);

@@ -15,12 +15,15 @@ namespace {
 constexpr auto kSilence = std::chrono::seconds(30);  // for one request
 constexpr size_t kMostConnections = 16'384;
 
-class Server final : public HorovodStoreServer {
+// Accepts connections, reads one request from each, writes the store's answer and closes. A
+// connection that sends no complete request within kSilence is closed.
+class SocketHorovodServer final : public HorovodStoreServer {
  public:
-  Server(net::Loop* loop, HorovodStore store) : loop_(loop), store_(std::move(store)) {}
+  SocketHorovodServer(net::Loop* loop, HorovodStore store)
+      : loop_(loop), store_(std::move(store)) {}
 
-  ~Server() override {
-    for (const auto& [id, peer] : peers_) loop_->Cancel(peer.silence);
+  ~SocketHorovodServer() override {
+    for (const auto& [id, client] : connections_) loop_->Cancel(client.silence);
   }
 
   Status Listen(const HorovodStoreServerOptions& options) {
@@ -36,7 +39,7 @@ class Server final : public HorovodStoreServer {
   uint16_t port() const override { return server_->port(); }
 
  private:
-  struct Peer {
+  struct ClientConnection {
     std::unique_ptr<net::TcpStream> stream;
     HorovodRequestReader reader;
     bool answered = false;
@@ -45,39 +48,39 @@ class Server final : public HorovodStoreServer {
 
   void Accept(std::unique_ptr<net::TcpStream> stream) {
     const uint64_t id = next_++;
-    Peer& peer = peers_[id];
-    peer.stream = std::move(stream);
-    peer.silence = loop_->After(kSilence, [this, id] { Drop(id); });
-    peer.stream->Start([this, id](std::string_view bytes) { Received(id, bytes); },
-                       [this, id](const Status&) { Drop(id); });
+    ClientConnection& client = connections_[id];
+    client.stream = std::move(stream);
+    client.silence = loop_->After(kSilence, [this, id] { Drop(id); });
+    client.stream->Start([this, id](std::string_view bytes) { Received(id, bytes); },
+                         [this, id](const Status&) { Drop(id); });
   }
 
   void Received(uint64_t id, std::string_view bytes) {
-    const auto found = peers_.find(id);
-    if (found == peers_.end() || found->second.answered) return;
-    Peer& peer = found->second;
-    auto request = peer.reader.Feed(bytes);
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || found->second.answered) return;
+    ClientConnection& client = found->second;
+    auto request = client.reader.Feed(bytes);
     if (request.ok() && !request->has_value()) return;
-    peer.answered = true;
+    client.answered = true;
     if (!request.ok()) {
-      LogWarning("refused a request of {}: {}", peer.stream->peer_host(),
+      LogWarning("refused a request of {}: {}", client.stream->peer_host(),
                  request.status().message());
     }
-    peer.stream->Send(request.ok() ? store_.Answer(std::move(**request))
-                                   : HorovodStore::Refusal(request.status()));
-    peer.stream->Finish();
+    client.stream->Send(request.ok() ? store_.Answer(std::move(**request))
+                                     : HorovodStore::Refusal(request.status()));
+    client.stream->Finish();
   }
 
   void Drop(uint64_t id) {
-    const auto found = peers_.find(id);
-    if (found == peers_.end()) return;
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
     loop_->Cancel(found->second.silence);
-    peers_.erase(found);
+    connections_.erase(found);
   }
 
   net::Loop* const loop_;
   HorovodStore store_;
-  std::map<uint64_t, Peer> peers_;
+  std::map<uint64_t, ClientConnection> connections_;
   uint64_t next_ = 1;
   std::unique_ptr<net::TcpServer> server_;
 };
@@ -87,7 +90,7 @@ class Server final : public HorovodStoreServer {
 Result<std::unique_ptr<HorovodStoreServer>> HorovodStoreServer::Start(
     net::Loop* loop, const HorovodStoreServerOptions& options) {
   TRY_ASSIGN(HorovodStore store, HorovodStore::Make(options.hosts));
-  auto server = std::make_unique<Server>(loop, std::move(store));
+  auto server = std::make_unique<SocketHorovodServer>(loop, std::move(store));
   TRY(server->Listen(options));
   return std::unique_ptr<HorovodStoreServer>(std::move(server));
 }

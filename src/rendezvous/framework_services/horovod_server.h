@@ -1,4 +1,4 @@
-// Horovod's key-value store as a server, and as the process of a job's task: role `rendezvous` of
+// Horovod's key-value store as an HTTP server, and as the process of a task: role `rendezvous` of
 // framework horovod runs `shoal horovod-rendezvous` (docs/adr/0071).
 #pragma once
 
@@ -17,7 +17,7 @@ struct HorovodStoreServerOptions {
   uint16_t port = 0;               // 0: any
 };
 
-// Belongs to the loop's thread; alive until destroyed.
+// Serves until destroyed. Belongs to the loop's thread.
 class HorovodStoreServer {
  public:
   // InvalidArgument for the hosts; FailedPrecondition for a port that is taken.

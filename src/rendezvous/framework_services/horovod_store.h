@@ -1,9 +1,9 @@
-// The key-value store by which Horovod's ranks find each other over Gloo, without its sockets: HTTP
+// The key-value store by which Horovod's ranks find each other over Gloo, without sockets: HTTP
 // requests as bytes in, answers out. Role `rendezvous` of framework horovod
 // (docs/formats/horovod.md).
 //
-// Driven by horovod_server.cc. Source: Horovod 0.28.1 horovod/runner/http/http_server.py (what is
-// answered), horovod/common/gloo/http_store.cc (what is asked).
+// Driven by horovod_server.cc. Source: Horovod 0.28.1 horovod/runner/http/http_server.py (answers),
+// horovod/common/gloo/http_store.cc (requests).
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,15 @@ struct HorovodStoreRequest {
   std::string body;
 };
 
-// One connection's request, of which at most one is read. Not thread-safe.
+// Parses the single request of one connection. Not thread-safe.
 class HorovodRequestReader {
  public:
   static constexpr size_t kMostHead = 8 << 10;
   static constexpr size_t kMostBody = 4 << 20;
 
-  // Bytes as they come. The request once it is whole; nothing while more is needed; an error if it
-  // is none of ours. Not to be fed again after either.
+  // Feeds received bytes. Gives the request when it is complete, nothing while more bytes are
+  // needed, and an error for anything that Horovod does not send. Not to be called again after a
+  // request or an error.
   Result<std::optional<HorovodStoreRequest>> Feed(std::string_view bytes);
 
  private:
@@ -48,15 +49,15 @@ class HorovodStore {
   static constexpr size_t kMostBytes = size_t{256} << 20;  // of all keys and values
   static constexpr size_t kMostKeys = 1 << 20;
 
-  // `hosts` are the tasks with their numbers of ranks, "worker-0:2 worker-1:2". A group is
-  // forgotten when all its ranks have left it, so that it can form again: `global`, `local_HOST`
-  // and `cross_LOCALRANK`. InvalidArgument for hosts that are none.
+  // `hosts`: the tasks with their numbers of ranks, "worker-0:2 worker-1:2". A scope (`global`,
+  // `local_HOST`, `cross_LOCALRANK`) is forgotten when all its ranks have left it, so that it can
+  // form again. InvalidArgument for malformed hosts.
   static Result<HorovodStore> Make(std::string_view hosts);
 
-  // The whole answer, after which the connection is to be closed.
+  // The complete HTTP answer, after which the connection is to be closed.
   std::string Answer(HorovodStoreRequest request);
 
-  // To who sent no request of ours.
+  // The HTTP answer to an invalid request.
   static std::string Refusal(const Status& why);
 
  private:

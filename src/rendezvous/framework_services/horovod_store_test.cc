@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Method = HorovodStoreRequest::Method;
 
-// What comes back for these bytes of a request.
+// The answer to these bytes of a request.
 std::string Ask(HorovodStore* store, const std::string& bytes) {
   HorovodRequestReader reader;
   auto request = reader.Feed(bytes);
@@ -46,7 +46,7 @@ TEST_F(Store, GivesAValueOnceItIsThere) {
   EXPECT_THAT(Ask(&store_, Get("/global/0")), HasSubstr("\r\n\r\nnew"));
 }
 
-// Each group when its own last rank has left: 3 in all, 2 and 1 in the workers, 2 first ranks and 1
+// Each scope when its own last rank has left: 3 in all, 2 and 1 in the workers, 2 first ranks and 1
 // second.
 TEST_F(Store, ForgetsAGroupThatAllHaveLeft) {
   const auto ranks = {std::pair{"global", 3},

@@ -110,13 +110,14 @@ Result<RemoteCommandSpec> FindMpiHost(const std::vector<std::string>& words,
     }
   }
   return NotFound("mpirun asks for the host '" + found.name +
-                  "', which is no task of this job that runs ranks, expected one of " + known +
+                  "', which is not a task of this job that runs ranks, expected one of " + known +
                   "; leave out -H and --hostfile to use them all");
 }
 
 std::vector<std::string> MpiDaemonEnvironment(const char* const* environment) {
-  // Of the daemon's own task, and not of the ranks that it will start. Ranks of several workers
-  // on one machine number their shared memory alike, so each worker's is in its own directory.
+  // Variables of the daemon's own task, which must not reach the ranks that it starts. Ranks of
+  // several workers on one machine number their shared memory alike, so each worker's is in its own
+  // directory.
   constexpr std::string_view kDropped[] = {
       "SHOAL_LOCAL_RANK=", "SHOAL_LOCAL_SIZE=", "SHOAL_REPORT_FD="};
   constexpr std::string_view kBacking[] = {"OMPI_MCA_btl_vader_backing_directory=",

@@ -1,6 +1,6 @@
-// What mpirun finds in the task that runs it, so that its own line need not change: a hostfile made
-// of the job's real workers, and in place of rsh a program that reaches them
-// (remote_shell.h, docs/adr/0070). Called by cli/internal/prepare.cc and cli/internal/mpi.cc.
+// Files and variables by which an unchanged mpirun command line finds the job's workers: a
+// hostfile, and a replacement of rsh that reaches them through their tasks (remote_shell.h,
+// docs/adr/0070). Called by the commands `shoal prepare` and `shoal mpi-agent`.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ struct SlotHost {
   std::string name;
   int slots = 0;  // 1 … 99,999
 };
-// "worker-0:2 worker-1:2", as the dialects say who has how many ranks; InvalidArgument.
+// Parses "worker-0:2 worker-1:2", tasks with their numbers of ranks; InvalidArgument.
 Result<std::vector<SlotHost>> ReadSlots(std::string_view text);
 
 struct MpiLaunchPaths {
@@ -27,18 +27,18 @@ struct MpiLaunchPaths {
   std::string hosts;              // SHOAL_MPI_HOSTS: "worker-0:2 worker-1:2"
 };
 
-// Writes mpi/openmpi-hosts, mpi/hydra-hosts and mpi/rsh, which is for MPI's own daemons. Returns
-// the variables by which Open MPI (4 and 5), MPICH and Intel MPI find them. InvalidArgument for
-// hosts that are none.
+// Writes mpi/openmpi-hosts, mpi/hydra-hosts and mpi/rsh, which MPI's daemons use. Returns the
+// variables by which Open MPI (4 and 5), MPICH and Intel MPI find them. InvalidArgument for
+// malformed hosts.
 Result<std::vector<std::pair<std::string, std::string>>> WriteMpiLaunchFiles(
     const MpiLaunchPaths& paths);
 
-// What rsh would do with these words, "[-x …] HOST COMMAND…": where HOST, a task's name, is in the
-// cluster description, and the command as one text. NotFound names the hosts there are.
+// Resolves an rsh command line, "[-x …] HOST COMMAND…": the address of HOST, a task's name, in the
+// cluster description, and the command as one text. NotFound lists the known hosts.
 Result<RemoteCommandSpec> FindMpiHost(const std::vector<std::string>& words,
                                       const std::string& cluster_json);
 
-// The environment of what rsh starts on this task, from its own: "NAME=value".
+// The environment of commands that rsh starts in this task, made of its own: "NAME=value".
 std::vector<std::string> MpiDaemonEnvironment(const char* const* environment);
 
 }  // namespace shoal::rendezvous

@@ -54,7 +54,7 @@ Status RabitTracker::StartBinary(Worker* worker, bool recover) {
     AssignRanks();
     return Status::Ok();
   }
-  listeners_.erase(worker->rank);  // of an earlier life
+  listeners_.erase(worker->rank);  // of an earlier attempt
   worker->state = Worker::State::kTurn;
   linking_.push_back(worker->id);
   if (linking_.size() == 1) LinkNext();
@@ -77,7 +77,7 @@ Status RabitTracker::ShutDown(Worker* worker) {
   return Status::Ok();
 }
 
-// In one batch, when all are there.
+// In one batch, when all workers are there.
 void RabitTracker::AssignRanks() {
   if (ranked_ || pending_.size() < static_cast<size_t>(workers_) || Find(pending_[0])->json) return;
   int rank = 0;
@@ -91,7 +91,7 @@ void RabitTracker::AssignRanks() {
   LinkNext();
 }
 
-// The first of `linking_` hears who it is; whom it can connect to, those know who are done. One
+// Tells the first of `linking_` its rank and its neighbours that have linked already. One worker
 // after the other: each connects to those before it and waits for those behind it.
 void RabitTracker::LinkNext() {
   if (linking_.empty()) return;

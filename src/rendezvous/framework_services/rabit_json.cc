@@ -9,7 +9,7 @@ enum Command : int64_t { kStart = 1, kShutdown = 2, kError = 3, kPrint = 4 };
 
 constexpr int32_t kAlarmSignal = -1;  // proto::Error::ErrorSignal
 
-// One message off the front of `in`; nothing if it is not all there.
+// Removes one message from the front of `in`; none if it is incomplete.
 Result<std::optional<json::object>> TakeObject(std::string* in,
                                                const std::optional<std::string>& text,
                                                size_t bytes) {
@@ -82,7 +82,7 @@ Status RabitTracker::StartJson(Worker* worker, const json::object& command) {
   return Status::Ok();
 }
 
-// Each is told its successor, and knows its own rank by that one's.
+// Each worker is told its successor, from which it derives its own rank.
 void RabitTracker::FormRing() {
   const std::vector<Worker*> ring = TakePending();
   alarms_.clear();
@@ -99,7 +99,7 @@ void RabitTracker::FormRing() {
   }
 }
 
-// The others are told once; whoever hears it ends.
+// The other workers are told once; a worker that is told ends itself.
 void RabitTracker::JsonFailed(const Worker& worker, const json::object& command) {
   Say(RabitAction::Kind::kNote,
       "worker " + std::to_string(worker.rank) + " at " + worker.host +

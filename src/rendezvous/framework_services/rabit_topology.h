@@ -1,5 +1,5 @@
-// Who is whose neighbour among rabit's workers: the tree that sums go up and down, the ring that
-// lost data comes back by. Source: get_link_map in dmlc-core's tracker.
+// Which of rabit's workers connect to each other: the tree in which sums travel up and down, and
+// the ring through which lost data is recovered. Source: get_link_map in dmlc-core's tracker.
 #pragma once
 
 #include <set>
@@ -13,13 +13,13 @@ struct RabitTopology {
   int previous = -1;      // in the ring; its own rank in a ring of one
   int next = -1;
 
-  // All whom it holds a connection to.
+  // All ranks that it holds a connection to.
   std::set<int> Neighbours(int self) const;
   bool operator==(const RabitTopology&) const = default;
 };
 
-// By rank. The tree is binary, and laid so that the ring, which is 0 → 1 → … → 0, runs along its
-// links where it can. O(size).
+// By rank. The tree is binary, and numbered so that the ring 0 → 1 → … → 0 runs along its links
+// where it can. O(size).
 std::vector<RabitTopology> BuildRabitTopology(int size);
 
 }  // namespace shoal::rendezvous

@@ -74,7 +74,7 @@ Result<bool> RabitTracker::Step(Worker* worker) {
       return ReadPort(worker);
     case State::kPending:
     case State::kTurn:
-      // XGBoost says that it listens while it waits; nobody says more.
+      // XGBoost says that it listens while it waits; no worker says more.
       if (worker->in.size() > 1024) return InvalidArgument("it speaks before it has got its rank");
       return false;
     case State::kOver:
@@ -87,7 +87,7 @@ Result<bool> RabitTracker::Step(Worker* worker) {
 Result<bool> RabitTracker::ReadMagic(Worker* worker) {
   const auto magic = worker->Int();
   if (!magic) return false;
-  if (*magic != kRabitMagic) return InvalidArgument("it is no worker of rabit or XGBoost");
+  if (*magic != kRabitMagic) return InvalidArgument("it is not a worker of rabit or XGBoost");
   Send(*worker, RabitInt(kRabitMagic));
   worker->state = Worker::State::kHello;
   return true;

@@ -1,7 +1,7 @@
-// The tracker of framework rabit without its sockets: what workers of rabit and XGBoost say and
-// what they are answered, in both protocols that are spoken after the same magic number.
+// The tracker of framework rabit without sockets: messages of rabit's and XGBoost's workers in,
+// answers out, in both protocols that follow the same magic number.
 //
-// Driven by tracker_process.cc. The bytes are in docs/formats/rabit.md. Source: dmlc-core
+// Driven by rabit_tracker_server.cc. The bytes are in docs/formats/rabit.md. Source: dmlc-core
 // tracker/dmlc_tracker/tracker.py and rabit src/allreduce_base.cc (binary, XGBoost before 2.1);
 // XGBoost src/collective/{protocol.h,comm.cc,tracker.cc} (JSON, since 2.1).
 #pragma once
@@ -21,14 +21,14 @@
 
 namespace shoal::rendezvous {
 
-// What a connection's owner has to do.
+// What the owner of the connections has to do.
 struct RabitAction {
   enum class Kind : uint8_t {
     kSend,   // `text` to `connection`
-    kClose,  // after what was sent; `text`: why, where it did wrong. No more of it is to be told.
-    kAlarm,  // `text` to host and port, in a connection of its own: a worker ends itself by it
-    kPrint,  // `text`, which a worker wants people to see
-    kNote,   // `text` of our own for people
+    kClose,  // after pending sends; `text`: the error, if any. Report nothing more of it.
+    kAlarm,  // `text` to host and port over a new connection: the worker there ends itself
+    kPrint,  // `text` of a worker, for people
+    kNote,   // `text` of the tracker, for people
   };
   Kind kind = Kind::kSend;
   uint64_t connection = 0;
@@ -49,18 +49,18 @@ class RabitTracker {
   explicit RabitTracker(int workers);
   ~RabitTracker();
 
-  // `host`: the numeric address that it comes from, which the others will be told.
+  // `host`: the connection's numeric address, which other workers will be told.
   void Opened(Connection connection, std::string host);
-  // Bytes as they come. Of each connection at most one message is held.
+  // Received bytes. At most one message per connection is buffered.
   Actions Received(Connection connection, std::string_view bytes);
   Actions Closed(Connection connection);
-  // True while it has not said what it wants: somebody else's, if it stays so.
+  // True while the connection has not sent a complete hello; if that lasts, it is not a worker's.
   bool IsSilent(Connection connection) const;
 
  private:
   struct Worker;
 
-  // A step on what is buffered: false if more bytes are needed, an error if they are wrong.
+  // One step on the buffered bytes: false if more are needed, an error if they are malformed.
   Result<bool> Step(Worker* worker);
   Result<bool> ReadMagic(Worker* worker);
   Result<bool> ReadHello(Worker* worker);
@@ -83,10 +83,11 @@ class RabitTracker {
   void JsonFailed(const Worker& worker, const json::object& command);
   void FormRing();
 
-  // To `pending_`, if it speaks as the others there do, and they are not all there already.
+  // Appends to `pending_`, unless the worker speaks another protocol than those there, or they are
+  // complete already.
   Status Enlist(Worker* worker);
-  // All of `pending_`, which it empties, in the order of their ranks: by task id where these are
-  // 0 … n-1, else by host, then as they came.
+  // Empties `pending_` and gives its workers in the order of their ranks: by task id where these
+  // are 0 … n-1, else by host, then by arrival.
   std::vector<Worker*> TakePending();
   Worker* Find(Connection connection) const;
   void Send(const Worker& worker, std::string bytes);
@@ -98,7 +99,7 @@ class RabitTracker {
   Actions actions_;
   std::vector<Connection> pending_;  // that want a rank, as they came
 
-  // The binary group: from its ranks to everybody's shutdown.
+  // The binary group: from its ranks to the shutdown of all workers.
   std::vector<RabitTopology> links_;
   bool ranked_ = false;
   std::map<std::string, int> rank_of_task_;
@@ -111,7 +112,7 @@ class RabitTracker {
   };
   std::map<int, Listener> listeners_;  // by rank
 
-  // The JSON group: where each worker hears that another has failed.
+  // The JSON group: the address at which each worker is told that another has failed.
   struct Alarm {
     std::string host;
     uint16_t port = 0;

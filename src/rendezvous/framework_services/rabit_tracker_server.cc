@@ -15,17 +15,19 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr int kMostWorkers = 100'000;
-constexpr auto kSilence = std::chrono::seconds(30);  // for strangers at the port
-constexpr size_t kMostUnread = size_t{1} << 20;      // of who asks and does not read
+constexpr auto kSilence = std::chrono::seconds(30);  // until a connection must have sent its hello
+constexpr size_t kMostUnread = size_t{1} << 20;      // queued for a worker that does not read
 constexpr auto kAlarmLimit = std::chrono::seconds(5);
 
-class Server final : public RabitTrackerServer {
+// Feeds connections' bytes to a RabitTracker and carries out its actions. Connections that stay
+// silent, or that do not read their answers, are closed.
+class SocketRabitServer final : public RabitTrackerServer {
  public:
-  Server(net::Loop* loop, int workers, OnLine on_line)
+  SocketRabitServer(net::Loop* loop, int workers, OnLine on_line)
       : loop_(loop), on_line_(std::move(on_line)), tracker_(workers) {}
 
-  ~Server() override {
-    for (const auto& [id, peer] : peers_) loop_->Cancel(peer.silence);
+  ~SocketRabitServer() override {
+    for (const auto& [id, client] : connections_) loop_->Cancel(client.silence);
   }
 
   Status Listen(const RabitTrackerOptions& options) {
@@ -41,7 +43,7 @@ class Server final : public RabitTrackerServer {
   uint16_t port() const override { return server_->port(); }
 
  private:
-  struct Peer {
+  struct ClientConnection {
     std::unique_ptr<net::TcpStream> stream;
     net::Loop::Id silence = 0;
   };
@@ -49,20 +51,20 @@ class Server final : public RabitTrackerServer {
   void Accept(std::unique_ptr<net::TcpStream> stream) {
     const uint64_t id = next_++;
     tracker_.Opened(id, stream->peer_host());
-    Peer& peer = peers_[id];
-    peer.stream = std::move(stream);
-    peer.silence = loop_->After(kSilence, [this, id] {
+    ClientConnection& client = connections_[id];
+    client.stream = std::move(stream);
+    client.silence = loop_->After(kSilence, [this, id] {
       if (tracker_.IsSilent(id)) Drop(id);
     });
-    peer.stream->Start([this, id](std::string_view bytes) { Do(tracker_.Received(id, bytes)); },
-                       [this, id](const Status&) { Drop(id); });
+    client.stream->Start([this, id](std::string_view bytes) { Do(tracker_.Received(id, bytes)); },
+                         [this, id](const Status&) { Drop(id); });
   }
 
   void Drop(uint64_t id) {
-    const auto found = peers_.find(id);
-    if (found == peers_.end()) return;
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
     loop_->Cancel(found->second.silence);
-    peers_.erase(found);
+    connections_.erase(found);
     Do(tracker_.Closed(id));
   }
 
@@ -87,8 +89,8 @@ class Server final : public RabitTrackerServer {
   }
 
   void Send(const RabitAction& action) {
-    const auto found = peers_.find(action.connection);
-    if (found == peers_.end()) return;
+    const auto found = connections_.find(action.connection);
+    if (found == connections_.end()) return;
     found->second.stream->Send(action.text);
     if (found->second.stream->queued_bytes() <= kMostUnread) return;
     on_line_("dropped " + found->second.stream->peer_host() + ", which does not read");
@@ -96,8 +98,8 @@ class Server final : public RabitTrackerServer {
   }
 
   void Close(const RabitAction& action) {
-    const auto found = peers_.find(action.connection);
-    if (found == peers_.end()) return;
+    const auto found = connections_.find(action.connection);
+    if (found == connections_.end()) return;
     if (!action.text.empty()) {
       on_line_("refused " + found->second.stream->peer_host() + ": " + action.text);
     }
@@ -107,7 +109,7 @@ class Server final : public RabitTrackerServer {
   net::Loop* const loop_;
   const OnLine on_line_;
   RabitTracker tracker_;
-  std::map<uint64_t, Peer> peers_;
+  std::map<uint64_t, ClientConnection> connections_;
   uint64_t next_ = 1;
   std::unique_ptr<net::TcpServer> server_;
 };
@@ -120,7 +122,7 @@ Result<std::unique_ptr<RabitTrackerServer>> RabitTrackerServer::Start(
     return InvalidArgument("got " + std::to_string(options.workers) + " workers, expected 1 … " +
                            std::to_string(kMostWorkers));
   }
-  auto server = std::make_unique<Server>(loop, options.workers, std::move(on_line));
+  auto server = std::make_unique<SocketRabitServer>(loop, options.workers, std::move(on_line));
   TRY(server->Listen(options));
   return std::unique_ptr<RabitTrackerServer>(std::move(server));
 }

@@ -1,5 +1,5 @@
-// Rabit's tracker as a server, and as the process of a job's task: role `tracker` of framework
-// rabit runs `shoal rabit-tracker` (docs/adr/0060).
+// Rabit's tracker as a server, and as the process of a task: role `tracker` of framework rabit runs
+// `shoal rabit-tracker` (docs/adr/0060).
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct RabitTrackerOptions {
   uint16_t port = 0;               // 0: any
 };
 
-// Belongs to the loop's thread; alive until destroyed.
+// Serves until destroyed. Belongs to the loop's thread.
 class RabitTrackerServer {
  public:
-  // A line for people: what a worker printed, or what is wrong with one.
+  // Gets lines for people: what a worker printed, or an error of one.
   using OnLine = std::function<void(const std::string& line)>;
   // InvalidArgument for the number of workers; FailedPrecondition for a port that is taken.
   static Result<std::unique_ptr<RabitTrackerServer>> Start(net::Loop* loop,

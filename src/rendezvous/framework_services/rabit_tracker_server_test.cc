@@ -56,7 +56,7 @@ class Socket {
     ASSERT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // What has come; "" at its end.
+  // Received bytes; "" at the end of the connection.
   std::string Read() const {
     std::string bytes(4096, '\0');
     const ssize_t size = ::recv(fd_, bytes.data(), bytes.size(), 0);
@@ -78,7 +78,7 @@ struct TrackerTest : ::testing::Test {
     ASSERT_TRUE(started.ok()) << started.status().message();
     server = std::move(started).value();
   }
-  // Everything up to where it ends with `end`.
+  // Everything up to a text that ends with `end`.
   std::string ReadUntil(const Socket& socket, const std::string& end) {
     std::string all;
     EXPECT_TRUE(loop.RunUntil(
@@ -128,7 +128,7 @@ TEST_F(TrackerTest, WhoIsNoWorkerIsToldOffAndClosed) {
   stranger.Write("GET / HTTP/1.1\r\n\r\n");
   ASSERT_TRUE(loop.RunUntil([&] { return stranger.Readable(); }, kLimit));
   EXPECT_EQ(stranger.Read(), "");
-  EXPECT_THAT(lines, ElementsAre("refused 127.0.0.1: it is no worker of rabit or XGBoost"));
+  EXPECT_THAT(lines, ElementsAre("refused 127.0.0.1: it is not a worker of rabit or XGBoost"));
 }
 
 TEST_F(TrackerTest, SaysWhatIsWrongWithItsOptions) {

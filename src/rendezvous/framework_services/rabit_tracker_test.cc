@@ -1,5 +1,5 @@
-// Rabit's tracker, both protocols: workers that do what rabit's and XGBoost's do, and peers that
-// are neither.
+// Rabit's tracker, both protocols: workers that behave like rabit's and XGBoost's, and other
+// clients.
 #include "rendezvous/framework_services/rabit_tracker.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ TEST(RabitTopology, AreSymmetricAtAnySize) {
   }
 }
 
-// What a worker of rabit does from its hello to the port that it listens at.
+// A rabit worker's messages from its hello to the port that it listens on.
 struct BinaryWorker {
   uint64_t id = 0;
   int rank = -1;
@@ -125,7 +125,8 @@ struct BinaryWorker {
   }
 };
 
-// Everybody in `turns` links as the tracker says; `all` are by rank. Returns pairs that connected.
+// Every worker in `turns` links as the tracker says; `all` are by rank. Returns the pairs that
+// connected.
 std::set<std::pair<int, int>> CoordinatorConnection(World* world, std::vector<BinaryWorker>* all,
                                                     int count) {
   std::set<std::pair<int, int>> pairs;
@@ -138,7 +139,7 @@ std::set<std::pair<int, int>> CoordinatorConnection(World* world, std::vector<Bi
     EXPECT_NE(worker, nullptr) << "nobody has the turn";
     if (worker == nullptr) return pairs;
     worker->ReadRank(world, static_cast<int>(all->size()));
-    // The first time it says that one could not be reached, and asks again.
+    // The first time it reports an unreachable worker and asks again.
     for (const int errors : {1, 0}) {
       world->Say(worker->id, worker->Good());
       const int connects = world->Int(worker->id);
@@ -194,7 +195,7 @@ TEST(RabitTracker, ALostWorkerComesBackToItsRankAndNeighbours) {
     world.Int(workers[i].id);
   }
   CoordinatorConnection(&world, &workers, 4);
-  // Started again; the others notice, drop it, and recover with the links that are still good.
+  // A restarted worker; the others drop it and recover with the links that are still good.
   for (size_t i = 0; i < 4; ++i) {
     if (i != 2) {
       workers[i].good = workers[i].neighbours;
@@ -308,7 +309,7 @@ TEST(RabitTracker, SaysWhatIsWrong) {
     world.Say(id, bytes);
     return world.closed.contains(id) ? world.closed[id] : "taken";
   };
-  EXPECT_EQ(refusal("GET / HTTP/1.1\r\n"), "it is no worker of rabit or XGBoost");
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\n"), "it is not a worker of rabit or XGBoost");
   EXPECT_THAT(refusal(Hello(-1, "NULL", "start", 3)), HasSubstr("3 workers, expected 2"));
   EXPECT_THAT(refusal(Hello(2, "NULL", "start")), HasSubstr("got rank 2 of 2"));
   EXPECT_THAT(refusal(Hello(0, "NULL", "recover")), HasSubstr("no ranks were given out yet"));

@@ -1,4 +1,5 @@
-// One connection at rabit's tracker: private to rabit_tracker.cc, rabit_binary.cc, rabit_json.cc.
+// A connection to rabit's tracker and its parser state: private to rabit_tracker.cc,
+// rabit_binary.cc, rabit_json.cc.
 #pragma once
 
 #include <cstring>
@@ -36,7 +37,7 @@ struct RabitTracker::Worker {
   std::vector<int> offered;  // binary: whom it is told to connect to
   int accepts = 0;           // binary: how many will connect to it
 
-  // Taken from the front of `in`; nothing if it is not all there.
+  // Removes an integer from the front of `in`; none if it is incomplete.
   std::optional<int32_t> Int() {
     const auto value = IntAt(0);
     if (value) in.erase(0, sizeof(int32_t));
@@ -48,8 +49,8 @@ struct RabitTracker::Worker {
     std::memcpy(&value, in.data() + at, sizeof value);
     return value;
   }
-  // The text at `at` behind its length, and moves `at` over both; empty text in the result where
-  // bytes are missing, an error for a length that nobody sends.
+  // Reads the length-prefixed text at `at` and moves `at` behind it. None if bytes are missing, an
+  // error for an impossible length.
   Result<std::optional<std::string>> TextAt(size_t* at) const {
     const auto size = IntAt(*at);
     if (!size) return std::optional<std::string>();
@@ -64,7 +65,7 @@ struct RabitTracker::Worker {
   }
 };
 
-// As they go over the wire: in the machine's own order.
+// On the wire: in the machine's byte order.
 inline std::string RabitInt(int32_t value) {
   std::string bytes(sizeof value, '\0');
   std::memcpy(bytes.data(), &value, sizeof value);

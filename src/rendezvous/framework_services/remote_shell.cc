@@ -13,6 +13,8 @@
 namespace shoal::rendezvous {
 namespace {
 
+// Sends the command in its hello and relays output and end. A lost connection ends the command, so
+// it never reconnects after the start.
 class SocketRemoteCommand final : public RemoteCommand {
  public:
   SocketRemoteCommand(net::Loop* loop, const RemoteCommandSpec& command, OnOutput on_output,
@@ -22,7 +24,7 @@ class SocketRemoteCommand final : public RemoteCommand {
         on_output_(std::move(on_output)),
         on_end_(std::move(on_end)) {
     CoordinatorConnectionOptions connection_options;
-    // Dialled again it would run a second time.
+    // A second connection would run the command a second time.
     connection_options.find = [this, address = CoordinatorAddress{command.host, command.port}] {
       return ended_ ? Result<CoordinatorAddress>(Unavailable("the command has ended")) : address;
     };
@@ -52,7 +54,7 @@ class SocketRemoteCommand final : public RemoteCommand {
     if (connection_->up()) return connection_->Send("signal", {{"signal", signal}});
     loop_->Cancel(given_up_);
     given_up_ = loop_->After(Duration::zero(), [this] {
-      End(Cancelled("the command on " + name_ + " was given up before it began"));
+      End(Cancelled("the command on " + name_ + " was cancelled before it began"));
     });
   }
 

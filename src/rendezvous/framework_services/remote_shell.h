@@ -1,11 +1,11 @@
-// A command in another task of the job, as rsh would run it, without an account, a key or a daemon
-// of the machine: mpirun starts its daemons through it (docs/adr/0070).
+// Runs a command in another task of the job as rsh would, without an account, a key or a daemon on
+// the machine: mpirun starts its daemons through it (docs/adr/0070).
 //
 //   mpirun ── shoal mpi-agent worker-1 orted … ──(token, WebSocket)──> shoal mpi-worker ── orted …
 //
-// The server runs in each worker's task, whose environment, limits and namespaces the commands
-// have; the client in the place of rsh. Messages: docs/formats/rendezvous.md. Both belong to their
-// loop's thread, which must be the process's main one (program.h).
+// The server runs in each worker's task, and commands get that task's environment, limits and
+// namespaces; the client replaces rsh. Messages: docs/formats/rendezvous.md. Both belong to their
+// loop's thread, which must be the process's main thread (launcher/program.h).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace shoal::rendezvous {
 
-// Longest command line: what the kernel takes as one argument.
+// Longest command line: the kernel's limit for one argument.
 inline constexpr size_t kMostCommandBytes = (128 << 10) - 1;
 
 struct RemoteShellServerOptions {
@@ -30,13 +30,14 @@ struct RemoteShellServerOptions {
   std::string token;               // the job's
   std::vector<std::string> env;    // "NAME=value", exactly what commands get
   host::Isolation isolation;
-  size_t commands = 1024;                       // at once; more are refused
-  Duration grace = std::chrono::seconds(2);     // from SIGTERM to SIGKILL for who was given up
+  size_t commands = 1024;  // at once; more are refused
+  Duration grace =
+      std::chrono::seconds(2);  // from SIGTERM to SIGKILL for commands whose client is lost
   Duration silence = std::chrono::seconds(30);  // of a client; then it counts as lost
 };
 
-// Runs commands for whoever proves the job's token, until destroyed; then none of them, nor of
-// what they started, is left.
+// Runs commands for every client that proves the job's token, until destroyed; then no process of
+// them is left.
 class RemoteShellServer {
  public:
   // FailedPrecondition for a port that is taken.
@@ -61,17 +62,17 @@ struct RemoteCommandSpec {
   std::string token;    // the job's
   std::string name;     // "worker-1", for messages
   std::string command;  // for /bin/sh -c
-  // Until somebody with the token listens there.
+  // How long to dial until a server that knows the token answers.
   Duration give_up_after = std::chrono::seconds(30);
 };
 
-// One command under way; destroying it ends the command.
+// A running command; destroying it ends the command.
 class RemoteCommand {
  public:
-  // What it printed, standard output and error in one.
+  // Its output, standard output and error merged.
   using OnOutput = std::function<void(std::string_view bytes)>;
-  // Once, last. An error if it could not be started or its server was lost; never from within a
-  // method.
+  // Once, last, and never from within a method. An error if the command could not be started or its
+  // server was lost.
   using OnEnd = std::function<void(Result<RemoteCommandEnd> end)>;
   static std::unique_ptr<RemoteCommand> Start(net::Loop* loop, const RemoteCommandSpec& command,
                                               OnOutput on_output, OnEnd on_end);
@@ -80,7 +81,8 @@ class RemoteCommand {
   virtual void Signal(int signal) = 0;
 };
 
-// Runs one to its end: output goes to standard output, SIGTERM, SIGINT and SIGHUP to the command.
+// Runs a command to its end: output goes to standard output; SIGTERM, SIGINT and SIGHUP are
+// forwarded to the command.
 Result<RemoteCommandEnd> RunRemoteCommand(const RemoteCommandSpec& command);
 
 }  // namespace shoal::rendezvous

@@ -14,14 +14,16 @@
 namespace shoal::rendezvous {
 namespace {
 
-constexpr size_t kMostUnread = size_t{1} << 20;  // of who does not read what its command prints
+constexpr size_t kMostUnread = size_t{1} << 20;  // queued for a client that does not read
 
-class Server final : public RemoteShellServer {
+// One session per connection: a Program whose output is relayed as fast as the client reads. A
+// session outlives its client until the command has ended.
+class SocketShellServer final : public RemoteShellServer {
  public:
-  Server(net::Loop* loop, RemoteShellServerOptions options)
+  SocketShellServer(net::Loop* loop, RemoteShellServerOptions options)
       : loop_(loop), options_(std::move(options)), token_(RemoteShellToken(options_.token)) {}
 
-  ~Server() override {
+  ~SocketShellServer() override {
     for (const auto& [id, session] : sessions_) loop_->Cancel(session.silence);
   }
 
@@ -116,7 +118,7 @@ class Server final : public RemoteShellServer {
     }
   }
 
-  // Starts its time of silence anew.
+  // Restarts the client's silence timer.
   void Hear(uint64_t id) {
     Session& session = sessions_.at(id);
     loop_->Cancel(session.silence);
@@ -144,7 +146,7 @@ class Server final : public RemoteShellServer {
     session.connection->Close("ended");
   }
 
-  // Its client is gone: so is its command, soon.
+  // The client is gone: ends its command.
   void Lose(uint64_t id) {
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return;
@@ -162,7 +164,7 @@ class Server final : public RemoteShellServer {
     Later(std::move(node.mapped().connection));
   }
 
-  // Destroys it, but not from within its own callback.
+  // Destroys it later, not from within its own callback.
   template <typename T>
   void Later(std::unique_ptr<T> done) {
     loop_->After(Duration::zero(), [held = std::shared_ptr<T>(std::move(done))] {});
@@ -181,7 +183,7 @@ class Server final : public RemoteShellServer {
 Result<std::unique_ptr<RemoteShellServer>> RemoteShellServer::Start(
     net::Loop* loop, RemoteShellServerOptions options) {
   if (options.token.empty()) return InvalidArgument("got no token to prove");
-  auto server = std::make_unique<Server>(loop, std::move(options));
+  auto server = std::make_unique<SocketShellServer>(loop, std::move(options));
   TRY(server->Listen());
   return std::unique_ptr<RemoteShellServer>(std::move(server));
 }

@@ -32,7 +32,7 @@ class RemoteShell : public ::testing::Test {
     server_ = std::move(server).value();
   }
 
-  // One command's way through both.
+  // One command through client and server.
   struct Run {
     std::string output;
     std::optional<Result<RemoteCommandEnd>> end;

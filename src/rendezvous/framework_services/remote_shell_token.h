@@ -1,5 +1,5 @@
-// The secret that both sides of a remote shell prove: made of the job's token, so that nothing said
-// here passes for a proof at the coordinator. Used by remote_shell_server.cc, remote_shell.cc.
+// The secret of remote shells, derived from the job's token so that a proof made here is not valid
+// at the coordinator. Used by remote_shell_server.cc and remote_shell.cc.
 #pragma once
 
 #include <string>

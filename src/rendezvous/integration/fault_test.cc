@@ -1,5 +1,5 @@
-// What dies and who speaks garbage: coordinators and launchers as processes under kill -9, and
-// hostile peers at the coordinator's port.
+// Deaths and malformed messages: coordinators and launchers as processes under kill -9, and hostile
+// clients at the coordinator's port.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(Faults, AKilledCoordinatorIsStartedAgainAndTheProgramsNeverNotice) {
     }));
     harness.KillProcess(coordinator, SIGKILL);
   }
-  // A result that comes while there is no coordinator is kept.
+  // A result that arrives while no coordinator runs is kept.
   ASSERT_TRUE(WriteFileAtomically(harness.dir() + "/stop", "", 0600, false).ok());
   harness.SpawnCoordinator();
   EXPECT_EQ(harness.RunToVerdict().state, JobState::kSucceeded);
@@ -101,8 +101,8 @@ void ExpectRounds(const std::string& log) {
   EXPECT_EQ(log.substr(at), "end\n");
 }
 
-// 0: writes its log itself. 1: the coordinator writes it. 2: it begins itself, until its disk
-// fails.
+// 0: the launcher writes its log itself. 1: the coordinator writes it. 2: the launcher begins,
+// until its disk fails.
 TEST(Faults, AtFullSpeedNothingIsLostAndOffsetsAreExactWhileCoordinatorsDie) {
   JobHarness harness(JobOf({ShellRole("worker", 3, Flood())}));
   harness.StartController();
@@ -322,7 +322,7 @@ TEST(Faults, AClientWithoutACoordinatorGivesUp) {
   EXPECT_EQ(harness.client_closed->code(), Code::kUnavailable);
 }
 
-// A WebSocket that says what it likes.
+// A WebSocket client that sends arbitrary messages.
 class Stranger {
  public:
   explicit Stranger(JobHarness* harness) : bench_(harness) {
@@ -366,7 +366,7 @@ class Stranger {
 class Hostile : public ::testing::Test {
  protected:
   Hostile() : bench_(JobOf({ShellRole("worker", 1, "echo fine")})) { bench_.StartCoordinator(); }
-  // Whatever was said, the job goes its way.
+  // The job is unaffected by all of it.
   ~Hostile() override {
     bench_.StartAllLaunchers();
     EXPECT_EQ(bench_.RunToVerdict().state, JobState::kSucceeded);

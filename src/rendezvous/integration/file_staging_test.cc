@@ -1,4 +1,4 @@
-// A job's files over the connection: what a host has not got comes whole or not at all.
+// A job's files over the connection: a host gets each file complete or not at all.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class FileShip : public testing::Test {
     options_.give_up_after = std::chrono::seconds(2);
   }
   fs::path blobs() const { return fs::path(bench_.dir()) / "files" / "blobs"; }
-  // A blob that the coordinator has; `text` is what it has under the name of `named`.
+  // A blob of the coordinator: `text` is stored under the hash of `named`.
   host::Blob Offer(const std::string& text, const std::string& named) {
     const host::Blob blob{Sha256Hex(named), static_cast<int64_t>(named.size())};
     std::ofstream(blobs() / blob.sha256, std::ios::binary) << text;
@@ -91,7 +91,7 @@ TEST_F(FileShip, GoesOnWithACoordinatorThatCameBack) {
   EXPECT_EQ(FetchManifest(options_).value(), "text");
 }
 
-// Where the list of files is not at hand, on another host: over the connection.
+// On another host, which does not see the manifest: over the connection.
 TEST_F(FileShip, PreparesFromTheConnectionAlone) {
   host::Manifest manifest;
   const host::Blob blob = Offer("print(1)", "print(1)");

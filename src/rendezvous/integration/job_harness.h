@@ -1,5 +1,5 @@
-// A job directory, a loop, and the real coordinator, launchers and controllers on it, for this
-// room's tests.
+// A job directory, a loop, and real coordinators, launchers and controllers on it, for this room's
+// tests.
 #pragma once
 
 #include <sys/types.h>
@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "job/spec/job.h"
 #include "net/event_loop.h"
+#include "rendezvous/client/coordinator_client.h"
 #include "rendezvous/coordinator/coordinator.h"
 #include "rendezvous/launcher/launcher.h"
-#include "rendezvous/protocol/coordinator_client.h"
 
 namespace shoal::rendezvous {
 
@@ -36,10 +36,10 @@ class JobHarness {
   void StartCoordinator(CoordinatorOptions options = {});
   void CrashCoordinator() { coordinator_.reset(); }
   void StartLauncher(const std::string& role, int index, int incarnation = 0);
-  // Those that follow say that they are on this host.
+  // Launchers started from now on report this host.
   void SetNode(const std::string& node) { node_ = node; }
   void StartAllLaunchers();
-  // One that has a directory of its own, as on another host; gives it.
+  // A launcher with a directory of its own, as on another host; gives that directory.
   std::string StartRemoteLauncher(const std::string& role, int index);
   void StartController(CoordinatorClientOptions options = {});
   // As processes of their own; killed when the harness goes.
@@ -52,12 +52,12 @@ class JobHarness {
   bool Until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(30));
   // Runs until the verdict; acknowledges it, and waits for the coordinator's own end.
   Verdict RunToVerdict();
-  // When an event of this task came first, since the harness was made; none if it did not.
+  // When an event of this task first arrived, since the harness was created.
   std::optional<Duration> When(const std::string& role, int index, job::TaskState state) const;
   int Count(const std::string& role, int index, job::TaskState state) const;
-  // What was told of a task's attempt.
+  // Log lines received of an attempt.
   const std::string& LogOf(const std::string& role, int index, int attempt = 0);
-  // What stands in the segment's file.
+  // Contents of the segment's file.
   std::string Segment(const std::string& role, int index, int attempt = 0) const;
   std::string ReadOr(const std::string& path, const std::string& other) const;
 

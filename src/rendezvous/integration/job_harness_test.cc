@@ -34,7 +34,7 @@ JobHarness::JobHarness(const job::Job& of)
   start_ = RealClock::Get()->Now();
   EXPECT_TRUE(WriteFileAtomically(dir_ + "/job.json", job::ToJsonText(job), 0600, false).ok());
   EXPECT_TRUE(WriteFileAtomically(dir_ + "/token", NewToken(), 0600, false).ok());
-  // One of its own: control groups are named after it, and other tests run at the same time.
+  // An id of its own: control groups are named after it, and tests run concurrently.
   EXPECT_TRUE(WriteFileAtomically(dir_ + "/id", NewJobId("bench") + "\n", 0600, false).ok());
 }
 
@@ -66,7 +66,7 @@ std::string JobHarness::StartRemoteLauncher(const std::string& role, int index) 
   const fs::path dir = temp_.path() / ("host-" + role + "-" + std::to_string(index));
   fs::create_directories(dir);
   for (const char* name : {"token", "coordinator.json"}) {
-    // A link: a coordinator that comes back may be somewhere else.
+    // A symbolic link: a coordinator that starts again may be somewhere else.
     fs::create_symlink(fs::path(dir_) / name, dir / name);
   }
   StartLauncherIn(dir, role, index, 0);
@@ -159,7 +159,7 @@ std::optional<int> JobHarness::ExitCodeOf(pid_t pid) {
 }
 
 bool JobHarness::Until(const std::function<bool()>& done, Duration limit) {
-  // Something must wake the loop for what it does not see (files, child processes).
+  // Wakes the loop for events that it does not see (files, child processes).
   net::Loop::Id timer = 0;
   std::function<void()> wake = [&] { timer = loop_.After(std::chrono::milliseconds(2), wake); };
   wake();

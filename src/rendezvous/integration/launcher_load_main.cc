@@ -1,9 +1,9 @@
-// Many simulated launchers in one process, for script/bench rendezvous: each joins the job of DIR,
-// leases a port, waits for its order to start, and ends well. What it costs them to read the
-// description is left out, as real ones read it on machines of their own.
+// The launcher load test: many simulated launchers in one process, for script/bench rendezvous.
+// Each joins the job of DIR, leases a port, waits for its start message, and ends well. Reading the
+// description is left out, as real launchers read it on machines of their own.
 //
-//   rendezvous_launcher_load coordinator TASKS DIR   makes a job in DIR and runs its coordinator
-//   rendezvous_launcher_load launchers TASKS DIR {"start_seconds":…,"end_seconds":…,"rss_bytes":…}
+//   rendezvous_launcher_load coordinator TASKS DIR   creates a job in DIR and runs its coordinator
+//   rendezvous_launcher_load launchers TASKS DIR     prints {"start_seconds":…,"end_seconds":…,…}
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -29,7 +29,7 @@
 namespace shoal::rendezvous {
 namespace {
 
-constexpr int kDialsAtOnce = 256;  // a machine's queue of connections that wait is bounded
+constexpr int kDialsAtOnce = 256;  // the listen backlog is bounded
 
 Status Coordinate(int tasks, const std::string& dir) {
   job::Job job;

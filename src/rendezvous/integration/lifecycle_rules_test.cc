@@ -1,4 +1,4 @@
-// Several processes a task, restart scopes, order and readiness, rules of ends and lines: with real
+// Several processes per task, restart scopes, order and readiness, rules for ends and lines: real
 // programs under the real coordinator and launchers, in one process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -265,7 +265,7 @@ TEST(Ports, AThiefIsNamedAndAllStartAgainElsewhere) {
   harness.StartAllLaunchers();
   ASSERT_TRUE(harness.Until([&] { return !harness.LogOf("worker", 1).empty(); }));
   const auto before = harness.coordinator_->core().Cluster().roles[0].members;
-  // Of the same user, who alone may bind beside a lease with SO_REUSEPORT.
+  // A process of the same user, which alone may bind beside a lease with SO_REUSEPORT.
   UniqueFd thief(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   ::setsockopt(thief.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
@@ -315,7 +315,7 @@ TEST(Rules, AHostIsLeftAndTheTaskGoesOnElsewhere) {
   harness.StartLauncher("worker", 0);
   ASSERT_TRUE(harness.Until([&] { return harness.launcher_exits[0].has_value(); }));
   EXPECT_EQ(harness.launcher_exits[0], job::kExitHostExcluded);
-  // Its engine, and the controller, know why before it goes.
+  // Engine and controller know the reason before the launcher leaves.
   const bool told =
       std::any_of(harness.events.begin(), harness.events.end(), [](const JobEvent& one) {
         return one.type == JobEvent::Type::kExcluded && GetStringOr(one.body, "host", "") == "bad";

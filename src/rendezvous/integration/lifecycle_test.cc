@@ -98,7 +98,7 @@ TEST(Lifecycle, FollowersAreStoppedWhenTheLastTaskTheyFollowHasEnded) {
   const Duration last = std::max(*harness.When("worker", 0, TaskState::kEnded),
                                  *harness.When("worker", 1, TaskState::kEnded));
   for (int i = 0; i < 2; ++i) {
-    // The order to stop goes out with the end itself; 100 ms is the promise.
+    // The stop is sent together with the end; 100 ms is the promise.
     EXPECT_LT(*harness.When("server", i, TaskState::kDraining) - last, milliseconds(100));
     EXPECT_THAT(harness.LogOf("server", i), HasSubstr("bye\n"));
   }

@@ -1,5 +1,5 @@
-// Coordinators whose controller does not see their directory: what the controller keeps, and how a
-// coordinator that has lost everything goes on from it.
+// No-shared-filesystem mode: what the controller mirrors, and how a coordinator with an empty
+// directory goes on from it.
 #include "rendezvous/journal/journal_replication.h"
 
 #include <gmock/gmock.h>
@@ -11,13 +11,13 @@
 #include "base/id.h"
 #include "host/files/manifest.h"
 #include "rendezvous/bootstrap/bootstrap_files.h"
+#include "rendezvous/client/file_uploader.h"
+#include "rendezvous/client/journal_mirror.h"
+#include "rendezvous/client/output_downloader.h"
 #include "rendezvous/integration/job_harness.h"
 #include "rendezvous/journal/journal.h"
-#include "rendezvous/journal/journal_mirror.h"
 #include "rendezvous/lifecycle/core_driver.h"
 #include "rendezvous/transfer/file_fetch.h"
-#include "rendezvous/transfer/file_uploader.h"
-#include "rendezvous/transfer/output_downloader.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -45,7 +45,7 @@ class ApartBench : public JobHarness {
     options.mirror_dir = kept().string();
     StartController(options);
   }
-  // The next one finds nothing, as on another host.
+  // The next coordinator has an empty directory, as on another host.
   void LoseCoordinator() {
     CrashCoordinator();
     for (const char* name : {"journal", "logs", "outputs", "files"})
@@ -90,7 +90,8 @@ TEST(ApartJob, TheFirstCoordinatorWaitsForNobody) {
   EXPECT_EQ(TextOf(harness.kept() / "journal"), TextOf(harness.coordinators("journal")));
 }
 
-// Its engine has counted wrong: it ends, and the next one asks for the journal.
+// The engine wrongly started it as the first coordinator: it ends, and the next one asks for the
+// journal.
 TEST(ApartJob, ACoordinatorThatIsWronglyTheFirstEndsWhenItsControllerComes) {
   ApartBench harness(JobOf({ShellRole("worker", 1, "sleep 1000")}));
   harness.Coordinate(true);
@@ -258,7 +259,7 @@ TEST(Seed, IsWhatBothSidesNeedAndNoMore) {
     std::ofstream(fs::path(from) / name) << name;
   const auto seed = ReadBootstrapFiles(from).value();
   EXPECT_THAT(seed, testing::SizeIs(3));
-  // As Kubernetes mounts a secret: read-only links.
+  // As Kubernetes mounts a secret: read-only symbolic links.
   const fs::path mounted = temp.path() / "mounted";
   fs::create_directories(mounted / "..data");
   for (const auto& [name, text] : seed) {

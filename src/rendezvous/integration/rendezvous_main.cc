@@ -1,5 +1,4 @@
-// A stand-in for `shoal coordinator` and `shoal task` as processes of their own, for the tests that
-// kill them: the real code behind the smallest command line.
+// Minimal `shoal coordinator` and `shoal task` programs for tests that kill them.
 //
 //   rendezvous_process coordinator DIR
 //   rendezvous_process task DIR ROLE INDEX INCARNATION

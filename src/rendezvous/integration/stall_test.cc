@@ -1,5 +1,4 @@
-// Programs that hang, under the real coordinator and launchers: what is said of them, and what is
-// done.
+// Programs that hang, under the real coordinator and launchers: diagnostics and reactions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +53,7 @@ TEST(Stalls, AreToldWithWhatEveryProcessWaitsFor) {
     EXPECT_EQ(GetStringOr(sleeper, "state", ""), "S");
     EXPECT_EQ(sleeper.at("waits").as_array().size(), 1u);
   }
-  // It is only told, and what ends it is somebody else's.
+  // The stall is only reported; the test ends the job.
   EXPECT_FALSE(harness.verdict);
   harness.client->Kill("enough");
   EXPECT_EQ(harness.RunToVerdict().state, JobState::kCancelled);

@@ -1,4 +1,4 @@
-// A job of real programs that is suspended, and goes on under another coordinator and launchers.
+// A job of real programs that is suspended and goes on under another coordinator and launchers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ void StartAll(JobHarness* harness) {
   harness->StartAllLaunchers();
 }
 
-// As the controller does: everything of the first life is gone, the journal is there.
+// As the controller does it: only the journal of the first run is left.
 void Resume(JobHarness* harness, int times) {
   harness->client.reset();
   harness->coordinator_.reset();
@@ -57,7 +57,7 @@ TEST(Suspension, LetsProgramsSaveAndGoOnWithTheNextAttempt) {
   EXPECT_EQ(harness.RunToVerdict().state, JobState::kSucceeded) << harness.verdict->reason;
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(harness.LogOf("worker", i, 1), "on from 0.saved\n");
-    // What was told before the suspension is not told again.
+    // Events before the suspension are not published again.
     EXPECT_EQ(harness.LogOf("worker", i, 0), "");
   }
   bool second = false;

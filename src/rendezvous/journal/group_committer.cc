@@ -21,6 +21,8 @@ Status SyncAll(const std::vector<int>& fds) {
   return Status::Ok();
 }
 
+// One worker thread, started by the first Sync. The loop's thread hands it descriptors under mu_
+// and gets `done` through Loop::Post; after the destructor has begun `done` is not called any more.
 class ThreadGroupCommitter final : public GroupCommitter {
  public:
   explicit ThreadGroupCommitter(net::Loop* loop) : loop_(loop) {}

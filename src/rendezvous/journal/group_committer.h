@@ -1,5 +1,5 @@
-// Group commit: files are synced on a thread of its own, so that a slow disk holds up neither
-// heartbeats nor the stop of a follower. Used by gate.cc.
+// Group commit: syncs files on a thread of its own, so that a slow disk delays neither heartbeats
+// nor stops. Used by coordinator/durability_gate.cc.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,14 @@ class GroupCommitter {
  public:
   // The thread starts with the first Sync.
   static std::unique_ptr<GroupCommitter> Make(net::Loop* loop);
-  // Waits for a sync under way; its `done` is not called any more.
+  // Waits for a sync under way, whose `done` is not called any more.
   virtual ~GroupCommitter() = default;
 
-  // fdatasync of each; then `done` on the loop's thread, with the first error. The descriptors stay
-  // open until then. One at a time: not before the last is done.
+  // Calls fdatasync on each descriptor, then `done` on the loop's thread with the first error. The
+  // descriptors must stay open until then. One sync at a time: the previous `done` must have been
+  // called.
   virtual void Sync(std::vector<int> fds, std::function<void(Status)> done) = 0;
-  // How many were asked for so far.
+  // Number of syncs requested so far.
   virtual int64_t syncs() const = 0;
 };
 

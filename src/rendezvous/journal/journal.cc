@@ -22,7 +22,7 @@ uint32_t RecordCrc(uint32_t size, std::string_view payload) {
   return Crc32c(payload.data(), payload.size(), Crc32c(&size, sizeof size));
 }
 
-// A few tries: JournalIsLocked holds it for a moment.
+// A few tries, because JournalIsLocked holds the lock for a moment.
 bool LockJournal(int fd) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i) {
@@ -57,10 +57,10 @@ Result<JournalContent> ParseJournal(std::string_view bytes) {
   JournalContent content;
   if (bytes.size() < kJournalHeaderBytes) {
     if (EncodeJournalHeader().starts_with(bytes)) return content;
-    return DataLoss("this is no journal of a coordinator");
+    return DataLoss("not a coordinator's journal");
   }
   if (bytes.substr(0, kJournalHeaderBytes) != EncodeJournalHeader()) {
-    return DataLoss("this is no journal of a coordinator of this version");
+    return DataLoss("not a coordinator's journal of this version");
   }
   ByteReader reader(bytes.substr(kJournalHeaderBytes));
   content.good_bytes = kJournalHeaderBytes;

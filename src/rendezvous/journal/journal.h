@@ -1,7 +1,7 @@
-// The coordinator's journal: an append-only file of checksummed records, one record each
-// (docs/formats/journal.md). A torn tail, as a crash leaves it, is cut off.
+// The coordinator's journal: an append-only file of checksummed records (docs/formats/journal.md).
+// A torn tail, as a crash leaves it, is cut off.
 //
-// Written by gate.cc, which appends at once and syncs in groups (commit.h).
+// Written by coordinator/durability_gate.cc, which appends at once and syncs in groups.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +22,31 @@ inline constexpr size_t kMaxJournalBytes = size_t{1} << 30;
 
 // The header every journal begins with.
 std::string EncodeJournalHeader();
-// One record around a payload.
+// Header, checksum and payload of one record.
 std::string EncodeJournalRecord(std::string_view payload);
 
 struct JournalContent {
   std::vector<std::string_view> records;  // views into the bytes
   size_t good_bytes = 0;                  // up to the end of the last whole record
 };
-// Reads records up to the first that is cut or damaged. DataLoss if the bytes do not begin as a
-// journal does (fewer bytes than a header are a torn one: no records).
+// Reads records up to the first that is incomplete or damaged. DataLoss if the bytes do not begin
+// with a journal's header; fewer bytes than a header are a torn one and hold no records.
 Result<JournalContent> ParseJournal(std::string_view bytes);
 
-// True if a coordinator has the journal open: it lives, in whatever PID namespace. What cannot be
-// opened for another reason than that it does not exist counts as locked.
+// True if a living coordinator holds the journal's lock, in any PID namespace. A file that exists
+// but cannot be opened counts as locked.
 bool JournalIsLocked(const std::filesystem::path& path);
 
-// Not thread-safe.
+// Appends records and holds the file's lock. Movable, not copyable; not thread-safe.
 class Journal {
  public:
   struct Opened;
-  // Opens or makes it; `records` are those of earlier coordinators, oldest first, and `cut_bytes`
-  // what was torn and cut off. Holds a lock on the file: FailedPrecondition if another coordinator
-  // of the job lives.
+  // Opens or creates the journal and locks it. FailedPrecondition if another coordinator of the job
+  // lives.
   static Result<Opened> Open(const std::filesystem::path& path);
 
-  // In the kernel when it returns: survives the process, not yet the machine. After an error
-  // nothing of the record is left in the file, so it may be tried again.
+  // Survives the process when it returns; it survives the machine after a sync of fd(). After an
+  // error nothing of the record is left in the file, so the call may be repeated.
   Status Append(std::string_view payload);
   int fd() const { return fd_.get(); }
   int64_t bytes() const { return bytes_; }
@@ -62,8 +61,8 @@ class Journal {
 
 struct Journal::Opened {
   Journal journal;
-  std::vector<std::string> records;
-  size_t cut_bytes = 0;
+  std::vector<std::string> records;  // of earlier coordinators, oldest first
+  size_t cut_bytes = 0;              // torn bytes that were cut off
 };
 
 }  // namespace shoal::rendezvous

@@ -70,7 +70,7 @@ Result<int> GetSmall(const json::object& object, std::string_view field) {
 Result<job::JobState> GetState(const json::object& object, std::string_view field) {
   TRY_ASSIGN(const std::string name, GetString(object, field));
   const auto state = job::ParseJobState(name);
-  if (!state) return InvalidArgument("'" + name + "' is no state of a job");
+  if (!state) return InvalidArgument("'" + name + "' is not a state of a job");
   return *state;
 }
 
@@ -187,7 +187,7 @@ Result<Kind> ParseKind(std::string_view name) {
   for (const auto& [kind, text] : kKinds) {
     if (text == name) return kind;
   }
-  return InvalidArgument("'" + std::string(name) + "' is no kind of fact");
+  return InvalidArgument("'" + std::string(name) + "' is not a kind of record");
 }
 
 }  // namespace

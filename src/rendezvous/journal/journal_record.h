@@ -1,8 +1,8 @@
-// Facts: what the coordinator has decided or learnt, one by one. Its state is the sum of them: each
-// is in the journal before it has effects, and a coordinator that is started again applies them in
-// order and goes on.
+// One entry of the coordinator's journal: a decision, or something that it has learnt. The
+// coordinator's state is the sum of its records: each is written before it takes effect, and a
+// restarted coordinator applies them in order and goes on.
 //
-// Made by coordinator_core, written by journal.h (docs/formats/journal.md), told to controllers as
+// Made by lifecycle/coordinator_core.h, stored by journal.h (docs/formats/journal.md), published as
 // JobEvents. Plain data.
 #pragma once
 
@@ -21,10 +21,10 @@
 
 namespace shoal::rendezvous {
 
-// How hard a job is being stopped; each contains the one before.
+// How hard a job is stopped; each mode contains the one before.
 enum class StopMode : uint8_t {
   kNone,
-  kDrain,  // SIGTERM to tasks that follow nobody; followers come after them
+  kDrain,  // SIGTERM to tasks that follow no role; followers come after them
   kStop,   // SIGTERM to all at once
   kKill,   // SIGKILL to all at once
 };
@@ -32,7 +32,7 @@ enum class StopMode : uint8_t {
 struct JournalRecord {
   enum class Kind : uint8_t {
     kJob,               // state, text, stop; `decided` once the verdict is known; gathered
-    kLauncherAssigned,  // task, incarnation, instance, node: a launcher holds the place
+    kLauncherAssigned,  // task, incarnation, instance, node
     kLeased,            // task, host, ports: it has joined
     kLauncherLost,      // task, text: its launcher was lost; restart: by its silence alone
     kGeneration,  // generation, body = the cluster description; restart: the scope is together
@@ -61,7 +61,7 @@ struct JournalRecord {
   int incarnation = 0;
   std::string instance;
   std::string host;
-  std::string node;  // how its engine calls the launcher's host
+  std::string node;  // the engine's name of the launcher's host
   std::vector<uint16_t> ports;
   int64_t generation = 0;
   json::object body;
@@ -76,16 +76,16 @@ struct JournalRecord {
   bool counted = false;        // and it counts against the limit
   bool ignored = false;        // the end counts as a good one
   bool exhausted = false;      // it would be started again, but for limits.restarts
-  bool port_conflict = false;  // a port of the task was taken: nobody is to blame
+  bool port_conflict = false;  // another process had a port of the task: not counted
   job::RestartScope scope = job::RestartScope::kTask;
   int replicas = 0;
   bool consequence = false;          // of another task's death
   std::chrono::milliseconds due{0};  // when the next attempt may start
   Verdict verdict;
 
-  // True for what must be on disk before anybody is told (design.md §6.5): ends, results,
-  // what follows from them and the verdict. The others only have to survive the coordinator's own
-  // death.
+  // True for records that must be on disk before anything is told of them (docs/design, "Finish"):
+  // ends, results, their consequences and the verdict. The others only have to survive the
+  // coordinator's own death.
   bool durable() const {
     return kind == Kind::kEnded || kind == Kind::kVerdict || kind == Kind::kResult ||
            kind == Kind::kStalled || kind == Kind::kExcluded;
@@ -93,11 +93,10 @@ struct JournalRecord {
 };
 
 std::string JournalRecordToText(const JournalRecord& record);
-// Hostile bytes are an error, never harm; task numbers are checked by who applies it.
+// Accepts untrusted bytes; errors for malformed ones. The caller checks task numbers.
 Result<JournalRecord> JournalRecordFromText(std::string_view text);
 
-// The last record of the lives before the one that goes on here, of a job that was resumed; 0:
-// there was none.
+// The last record before the latest resumption of a suspended job; 0: it was never resumed.
 int64_t LastSeqBeforeResume(const std::vector<JournalRecord>& records);
 
 }  // namespace shoal::rendezvous

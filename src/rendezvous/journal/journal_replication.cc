@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Words that are remembered; each launcher says one, and its controller a few.
+// Messages that are kept; each launcher sends one, and its controller a few.
 constexpr size_t kMaxEarlyMessages = 100'000;
 
 fs::path IncomingPath(const fs::path& journal) { return journal.string() + ".coming"; }
@@ -49,7 +49,7 @@ Result<bool> JournalReplication::HandleMessage(Connection* connection, uint64_t 
 }
 
 Status JournalReplication::ReceiveJournal(Connection* connection, std::string_view frame) {
-  if (connection != sender_) return InvalidArgument("a journal that nobody asked for");
+  if (connection != sender_) return InvalidArgument("a journal that was not requested");
   TRY_ASSIGN(const JournalFrame part, DecodeJournalFrame(frame));
   if (part.offset != received_bytes_) return DataLoss("a part of the journal was left out");
   if (received_bytes_ + static_cast<int64_t>(part.bytes.size()) >
@@ -74,7 +74,7 @@ Result<bool> JournalReplication::FinishTransfer(const json::object& message) {
 
 Status JournalReplication::SetMirroredBytes(Connection* connection, int64_t bytes, TimePoint now) {
   if (std::exchange(first_incarnation_, false) && bytes > 0)
-    return Unavailable("the controller keeps what an earlier coordinator has decided");
+    return Unavailable("the controller has the journal of an earlier coordinator");
   Mirror& mirror = mirrors_[connection];
   mirror.heard = now;
   const int64_t most = record_ends_.empty() ? 0 : record_ends_.back().first;

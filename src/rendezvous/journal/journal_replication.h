@@ -1,9 +1,9 @@
-// The part of a coordinator whose directory its controller does not see: waits for the controller
-// before the job begins, gets the journal of an earlier coordinator from it, and knows how far the
-// controller has mirrored_seq what was decided since. Used by coordinator.cc; no rules of the job
-// are here.
+// The coordinator's side of no-shared-filesystem mode, in which its controller does not see its
+// directory: waits for the controller before the job begins, gets an earlier coordinator's journal
+// from it, and tracks how much of the journal each controller has mirrored. Used by coordinator.cc;
+// holds no rules of the job.
 //
-// docs/formats/rendezvous.md, "JournalReplication"; docs/adr/0096.
+// docs/formats/rendezvous.md, "No-shared-filesystem mode"; docs/adr/0096.
 #pragma once
 
 #include <cstdint>
@@ -23,29 +23,31 @@
 
 namespace shoal::rendezvous {
 
-// Who keeps the journal and says nothing for so long is not waited for any more.
+// A controller that lags behind the journal and is silent for this long is disconnected.
 inline constexpr Duration kMirrorTimeout = std::chrono::seconds(5);
 
-// Belongs to the loop's thread.
+// Lifecycle: first MayBegin; if that is false, AddHello, HandleMessage and ReceiveJournal until one
+// gives true; then TakeEarlyMessages, and from then on only the functions under "Later". Belongs to
+// the loop's thread.
 class JournalReplication {
  public:
   explicit JournalReplication(std::filesystem::path journal) : journal_(std::move(journal)) {}
 
   // ---- Before the job begins ----
 
-  // Whether nobody need be asked for the journal: it is here, or this is the job's first life, in
-  // which there is none.
+  // True if no controller is needed to begin: the journal is here, or this is the job's first
+  // coordinator and no journal exists.
   bool MayBegin(bool first_incarnation);
-  // Somebody has proved the token; he is heard when the job has begun. Of a controller `hello`
-  // says how much of the journal it keeps: none, and the job may begin (true); else it is asked to
+  // A connection has proved the token; it is served when the job has begun. A controller's `hello`
+  // tells how much of the journal it has: if none, the job may begin (true); else it is asked to
   // send it.
   Result<bool> AddHello(Connection* connection, uint64_t member, const json::object& hello);
-  // And what he says: true if that was the end of the journal, which is in its place then.
+  // A message of such a connection. True if it completes the journal, which is in its place then.
   Result<bool> HandleMessage(Connection* connection, uint64_t member, const std::string& type,
                              const json::object& message);
-  // Bytes of it. InvalidArgument, DataLoss.
+  // A part of the journal. InvalidArgument if none was asked for, DataLoss for a gap.
   Status ReceiveJournal(Connection* connection, std::string_view frame);
-  // All that was said, in order; `type` is empty for a hello.
+  // What arrived before the job began, in order; `type` is empty for a hello.
   struct EarlyMessage {
     uint64_t member;
     std::string type;
@@ -55,18 +57,19 @@ class JournalReplication {
 
   // ---- Later ----
 
-  // The journal is so long with this record.
+  // The journal ends at `bytes` with record `seq`.
   void OnRecordAppended(int64_t seq, int64_t bytes) { record_ends_.emplace_back(bytes, seq); }
-  // `connection` keeps so many bytes of the journal. Unavailable if this was wrongly said to be the
-  // first life: the first who comes keeps what an earlier one has decided, and the next one asks
-  // for it.
+  // The controller has mirrored so many bytes of the journal. Unavailable if this coordinator was
+  // wrongly started as the job's first one and the controller has an earlier journal: the
+  // coordinator then ends, and its successor asks for that journal.
   Status SetMirroredBytes(Connection* connection, int64_t bytes, TimePoint now);
-  // It has said something.
+  // The controller has sent a message.
   void OnMirrorActivity(Connection* connection, TimePoint now);
   void Remove(Connection* connection);
-  // The last record that a controller keeps; nothing: nobody keeps anything.
+  // The last record that a controller has mirrored. None: no controller mirrors the journal, and
+  // nothing waits for one.
   std::optional<int64_t> mirrored_seq() const;
-  // Who is behind and has said nothing for kMirrorTimeout: to be closed.
+  // Controllers that are behind and have been silent for kMirrorTimeout.
   std::vector<Connection*> SilentMirrors(TimePoint now) const;
 
  private:
@@ -77,9 +80,9 @@ class JournalReplication {
   Result<bool> FinishTransfer(const json::object& message);
 
   const std::filesystem::path journal_;
-  bool first_incarnation_ = false;  // and nobody has come yet
+  bool first_incarnation_ = false;  // and no controller has connected yet
   std::vector<EarlyMessage> early_messages_;
-  Connection* sender_ = nullptr;  // who is sending the journal
+  Connection* sender_ = nullptr;  // the controller that sends the journal
   UniqueFd incoming_;
   int64_t received_bytes_ = 0;
   std::vector<std::pair<int64_t, int64_t>> record_ends_;  // bytes, seq; ascending

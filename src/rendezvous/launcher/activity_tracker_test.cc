@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
+#include "rendezvous/protocol/messages.h"
+
 namespace shoal::rendezvous {
 namespace {
 
@@ -13,7 +17,7 @@ TEST(ActivityTracker, ALittleProcessorOrNetworkIsNone) {
   ActivityTracker movement(start);
   double cpu = 0;
   int64_t bytes = 0;
-  // A program that waits and looks at the clock now and then: 0.8 % of a core, 1000 bytes a second.
+  // A waiting program that polls: 0.8 % of a core, 1000 bytes a second.
   for (int i = 1; i <= 100; ++i) {
     cpu += 0.08;
     bytes += 10'000;
@@ -30,7 +34,7 @@ TEST(ActivityTracker, PrintingAndReportingAre) {
   const TimePoint start;
   ActivityTracker movement(start);
   movement.RecordActivity(start + seconds(7));
-  movement.RecordActivity(start + seconds(3));  // told late
+  movement.RecordActivity(start + seconds(3));  // reported late
   EXPECT_EQ(movement.still(start + seconds(9)), seconds(2));
 }
 
@@ -38,15 +42,15 @@ TEST(ActivityTracker, ProcessesThatEndAre) {
   const TimePoint start;
   ActivityTracker movement(start);
   movement.Sample(start + seconds(10), 5, 0);
-  movement.Sample(start + seconds(20), 1, 0);  // whose time was counted is gone
+  movement.Sample(start + seconds(20), 1, 0);  // a process whose time was counted has ended
   EXPECT_EQ(movement.still(start + seconds(25)), seconds(5));
 }
 
-TEST(WatchInterval, IsATwentiethWithinBounds) {
-  EXPECT_EQ(WatchInterval(milliseconds(0)), milliseconds(0));
-  EXPECT_EQ(WatchInterval(seconds(5)), seconds(1));
-  EXPECT_EQ(WatchInterval(seconds(100)), seconds(5));
-  EXPECT_EQ(WatchInterval(seconds(36'000)), seconds(30));
+TEST(ActivitySampleInterval, IsATwentiethWithinBounds) {
+  EXPECT_EQ(ActivitySampleInterval(milliseconds(0)), milliseconds(0));
+  EXPECT_EQ(ActivitySampleInterval(seconds(5)), seconds(1));
+  EXPECT_EQ(ActivitySampleInterval(seconds(100)), seconds(5));
+  EXPECT_EQ(ActivitySampleInterval(seconds(36'000)), seconds(30));
 }
 
 }  // namespace

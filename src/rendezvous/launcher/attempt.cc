@@ -15,12 +15,12 @@
 #include "job/execution/job_dir.h"
 #include "job/execution/state.h"
 #include "rendezvous/launcher/activity_tracker.h"
-#include "rendezvous/launcher/launch_env.h"
 #include "rendezvous/launcher/port_conflict_watcher.h"
 #include "rendezvous/launcher/program.h"
 #include "rendezvous/launcher/program_end.h"
 #include "rendezvous/launcher/ready_check.h"
 #include "rendezvous/launcher/stall_diagnostics.h"
+#include "rendezvous/launcher/task_environment.h"
 #include "rendezvous/launcher/task_output.h"
 #include "rendezvous/logs/disk_retry.h"
 #include "rendezvous/logs/last_line.h"
@@ -38,6 +38,9 @@ std::vector<std::string> WatchedLines(const StartMessage& start) {
   return lines;
 }
 
+// Start creates the directories and the program, which may wait for disk space; then output,
+// reports, readiness, port conflicts and activity are forwarded to the callbacks, until the
+// program's end is complete and on_end is called once.
 class TaskAttempt final : public Attempt {
  public:
   TaskAttempt(net::Loop* loop, AttemptSpec spec, AttemptCallbacks calls)
@@ -58,7 +61,7 @@ class TaskAttempt final : public Attempt {
 
   void Start() override { TryToStart(Now()); }
 
-  // The disk may be full, or fail, for a moment.
+  // The disk may be full, or failing, for a moment.
   void TryToStart(TimePoint begun) {
     const bool again = std::exchange(start_timer_, 0) != 0;
     Status status = Prepare();
@@ -69,7 +72,7 @@ class TaskAttempt final : public Attempt {
     }
     if (status.ok()) status = Spawn();
     if (status.ok()) return;
-    RemoveTaskDirectories(Place());
+    RemoveTaskDirectories(Paths());
     program_.reset();
     Finish(StartFailureEnd(status));
   }
@@ -100,8 +103,8 @@ class TaskAttempt final : public Attempt {
 
   bool running() const override { return (program_ || start_timer_ != 0) && !ended_; }
   bool ready() const override { return ready_; }
-  const std::string& port_conflict() const override { return port_conflict_; }
-  bool conflict_is_only_reported() const override { return conflict_is_only_reported_; }
+  const std::string& port_conflict() const override { return conflict_.text; }
+  bool conflict_is_only_reported() const override { return conflict_.only_reported; }
   const host::Usage& usage() const override { return usage_; }
   std::optional<Duration> still() const override {
     if (spec_.start.watch_ms <= 0 || !running()) return std::nullopt;
@@ -111,9 +114,9 @@ class TaskAttempt final : public Attempt {
     json::object body;
     if (program_ && !ended_) body = CollectStallDiagnostics(program_->Pids());
     body["cpu_seconds"] = usage_.cpu_seconds;
-    if (printed_) {
-      body["last_line"] = CleanText(output_.last_line(last_printed_), kLastLineBytes);
-      body["last_line_ms"] = std::chrono::duration_cast<Millis>(Now() - *printed_).count();
+    if (last_output_.at) {
+      body["last_line"] = CleanText(output_.last_line(last_output_.process), kLastLineBytes);
+      body["last_line_ms"] = std::chrono::duration_cast<Millis>(Now() - *last_output_.at).count();
     }
     return body;
   }
@@ -127,7 +130,7 @@ class TaskAttempt final : public Attempt {
   }
   std::string ScratchDir() const { return PathOf("." + std::to_string(spec_.start.attempt)); }
   std::string ClusterFile() const { return PathOf(".cluster.json"); }
-  AttemptPaths Place() const {
+  AttemptPaths Paths() const {
     return {spec_.job_dir, ScratchDir(), ClusterFile(), spec_.cluster,
             job::JobDir(spec_.job_dir).outputs().string() + "/" + Name()};
   }
@@ -142,7 +145,7 @@ class TaskAttempt final : public Attempt {
 
   std::vector<std::string> Environment(
       const std::vector<std::pair<std::string, std::string>>& process) const {
-    return LaunchEnvironment(spec_.start, process, Place());
+    return BuildTaskEnvironment(spec_.start, process, Paths());
   }
 
   host::ProcessSpec ProcessOf(const StartMessage& start) const {
@@ -166,19 +169,19 @@ class TaskAttempt final : public Attempt {
     return process;
   }
 
-  // What the program finds on disk.
+  // Files that the program finds on disk.
   Status Prepare() {
     TRY(FaultPoint("launcher.prepare"));
-    TRY(MakeTaskDirectories(Place()));
+    TRY(MakeTaskDirectories(Paths()));
     return WriteClusterFile();
   }
 
-  // Told to end while it waits for room.
+  // Told to end while it waits for disk space.
   void StopWaiting() {
     if (start_timer_ == 0) return;
     loop_->Cancel(std::exchange(start_timer_, 0));
     ended_ = true;
-    RemoveTaskDirectories(Place());
+    RemoveTaskDirectories(Paths());
     Finish(job::CancelledEnd("it was stopped while it waited for room on the disk"));
   }
 
@@ -194,8 +197,9 @@ class TaskAttempt final : public Attempt {
       activity_.RecordActivity(Now());
       calls_.on_report(report);
     };
-    // A signal to this process that came before the end is still to be handled, and is the loop's
-    // next event: whoever signals all processes of a task reaches us about when it reaches them.
+    // A signal to this process that arrived before the end may not have been handled yet; it is the
+    // loop's next event. A sender that signals all processes of a task reaches launcher and program
+    // at about the same time.
     calls.on_end = [this](const host::ProcessExit& exit) {
       exit_ = exit;
       loop_->Post([this, alive = alive_] {
@@ -215,9 +219,9 @@ class TaskAttempt final : public Attempt {
   static TimePoint Now() { return RealClock::Get()->Now(); }
 
   void Printed(int process) {
-    last_printed_ = process;
-    printed_ = Now();
-    activity_.RecordActivity(*printed_);
+    last_output_.process = process;
+    last_output_.at = Now();
+    activity_.RecordActivity(*last_output_.at);
   }
 
   bool Log(std::string_view text) { return text.empty() || calls_.on_log(text); }
@@ -226,7 +230,7 @@ class TaskAttempt final : public Attempt {
     for (int match; (match = output_.TakeMatch()) >= 0;) Matched(match);
   }
 
-  // A line that the job waits for was printed.
+  // The program printed a line that the job waits for.
   void Matched(int number) {
     const std::vector<std::string>& on_log = spec_.start.on_log;
     if (number == static_cast<int>(on_log.size())) {
@@ -271,7 +275,7 @@ class TaskAttempt final : public Attempt {
     port_watcher_ = PortConflictWatcher::Start(
         loop_, spec_.ports, [this] { return running() ? program_->Pids() : std::vector<pid_t>(); },
         [this](uint16_t port, const std::string& who) {
-          port_conflict_ = "its port " + std::to_string(port) + " is taken: " + who;
+          conflict_.text = "its port " + std::to_string(port) + " is taken: " + who;
           port_watcher_.reset();
           calls_.on_change();
         });
@@ -293,7 +297,7 @@ class TaskAttempt final : public Attempt {
     const TimePoint now = Now();
     if (every.count() <= 0 || now - looked_ < every - kSampleEvery / 2) return;
     looked_ = now;
-    // Where the kernel does not tell, the network is taken to stand still.
+    // Without kernel support network use counts as idle.
     const int64_t bytes = network_.Sample(program_->Pids()).value_or(0);
     activity_.Sample(now, usage_.cpu_seconds, bytes);
   }
@@ -306,18 +310,18 @@ class TaskAttempt final : public Attempt {
       interrupted_ = "its processes were told to stop by a signal";
     ready_check_.reset();
     port_watcher_.reset();
-    RemoveTaskDirectories(Place());
+    RemoveTaskDirectories(Paths());
     Log(output_.Finish());
     LookAtMatches();
     job::TaskEnd end = TaskEndOf(exit, spec_.start.memory_bytes);
     if (!not_ready_.empty() && !end.ok()) end = KilledEnd(SIGKILL, not_ready_);
-    // Stopped for what it printed: that it ends well then says nothing.
+    // Stopped because of a line that it printed: a good end then means nothing.
     if (log_rule_ >= 0 && end.ok()) end = KilledEnd(SIGTERM, "for a line that it printed");
-    // It may have failed for it before anybody looked.
-    if (port_conflict_.empty() && !end.ok()) port_conflict_ = DescribePortConflict(spec_.ports);
-    if (port_conflict_.empty() && !end.ok() && spec_.trust_reported_conflict) {
-      port_conflict_ = DescribeReportedPortConflict(spec_.ports, output_.last_line(exit.process));
-      conflict_is_only_reported_ = !port_conflict_.empty();
+    // The conflict may have ended it before the watcher looked.
+    if (conflict_.text.empty() && !end.ok()) conflict_.text = DescribePortConflict(spec_.ports);
+    if (conflict_.text.empty() && !end.ok() && spec_.trust_reported_conflict) {
+      conflict_.text = DescribeReportedPortConflict(spec_.ports, output_.last_line(exit.process));
+      conflict_.only_reported = !conflict_.text.empty();
     }
     if (processes_ > 1 && !end.ok()) end.process = exit.process;
     Finish(std::move(end), exit.process);
@@ -329,7 +333,7 @@ class TaskAttempt final : public Attempt {
     ended.end = std::move(end);
     ended.last_line = CleanText(output_.last_line(process), kLastLineBytes);
     ended.log_rule = log_rule_;
-    ended.port_conflict = port_conflict_;
+    ended.port_conflict = conflict_.text;
     ended.interrupted = interrupted_;
     calls_.on_end(std::move(ended));
   }
@@ -344,20 +348,24 @@ class TaskAttempt final : public Attempt {
   TaskOutput output_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::optional<host::ProcessExit> exit_;
-  bool ordered_ = false;     // the coordinator has asked for its end
-  std::string interrupted_;  // how others have, before that
-  int log_rule_ = -1;        // of on_log, that a line matched first
-  std::string not_ready_;    // why it was killed
-  std::string port_conflict_;
-  bool conflict_is_only_reported_ = false;
+  bool ordered_ = false;     // the coordinator has asked it to end
+  std::string interrupted_;  // another stop request, before that
+  int log_rule_ = -1;        // index of the first on_log rule that matched
+  std::string not_ready_;    // why it was killed before it was ready
+  struct {
+    std::string text;            // names the process that has a port of the task; or empty
+    bool only_reported = false;  // by the program's own output
+  } conflict_;
   bool ready_ = false;
   bool ended_ = false;
   host::Usage usage_;
   ActivityTracker activity_;
   host::NetworkMeter network_;
-  TimePoint looked_;                  // whether it moves
-  std::optional<TimePoint> printed_;  // last
-  int last_printed_ = 0;              // by this of its processes
+  TimePoint looked_;  // last activity sample
+  struct {
+    std::optional<TimePoint> at;
+    int process = 0;  // its local rank
+  } last_output_;
   net::Loop::Id sample_timer_ = 0;
   net::Loop::Id start_timer_ = 0;  // while the disk is full
   std::unique_ptr<Program> program_;

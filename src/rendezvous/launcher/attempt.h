@@ -1,8 +1,8 @@
-// One attempt of a task under its launcher: scratch directory, environment, program, readiness, the
-// watch over its ports, the lines that the job waits for, and how it has ended. launcher.cc makes
-// one for each order to start and carries what it tells to the coordinator.
+// One attempt of a task under its launcher: scratch directory, environment, program, readiness
+// check, port conflicts, watched log lines, and the end. launcher.cc creates one for each start
+// message and forwards what it reports.
 //
-// Belongs to the loop's thread, which must be the process's main one (program.h).
+// Belongs to the loop's thread, which must be the process's main thread (program.h).
 #pragma once
 
 #include <cstdint>
@@ -29,23 +29,24 @@ struct AttemptSpec {
   std::string job_id;
   std::string role;
   int index = 0;
-  std::string host;             // that the coordinator knows this machine by
+  std::string host;             // the address by which the coordinator knows this machine
   std::vector<uint16_t> ports;  // leased for the task
-  std::string cluster;          // the description's text
+  std::string cluster;          // JSON text of the cluster description
   host::Isolation isolation;
-  bool trust_reported_conflict = false;  // a last line that says that an address is in use
+  bool trust_reported_conflict =
+      false;  // accept "address in use" in the last line as a port conflict
 };
 
 struct AttemptCallbacks {
-  // What goes into the attempt's log. Answer false to be given no more until Resume.
+  // Bytes for the attempt's log. Return false to get no more until Resume.
   std::function<bool(std::string_view text)> on_log;
-  // An object that a program wrote to SHOAL_REPORT_FD.
+  // An object that the program wrote to SHOAL_REPORT_FD.
   std::function<void(const json::object& report)> on_report;
   // ready() or port_conflict() has changed.
   std::function<void()> on_change;
-  // Nothing of it runs any more, and all of its log was given. Once, last; may be called before
-  // Attempt::Start has returned, of a program that could not be started. `log_bytes` is not set.
-  // The Attempt must outlive this call.
+  // The attempt is over: no process of it runs and all of its log was delivered. Called once, last;
+  // may be called before Attempt::Start has returned if the program could not be started.
+  // `log_bytes` is not set. The Attempt must outlive this call.
   std::function<void(EndedMessage ended)> on_end;
 };
 
@@ -53,34 +54,35 @@ class Attempt {
  public:
   static std::unique_ptr<Attempt> Make(net::Loop* loop, AttemptSpec spec,
                                        AttemptCallbacks callbacks);
-  // Kills what is left.
+  // Kills processes that are left.
   virtual ~Attempt() = default;
 
-  // Starts the program. A failure is an end too, and told by on_end before this returns.
+  // Starts the program. A failure is reported by on_end before this returns.
   virtual void Start() = 0;
-  // SIGTERM now, SIGKILL after the grace (none: the order's own); with a signal that one now,
-  // SIGTERM after the grace and SIGKILL after another. Again: nothing.
+  // Sends SIGTERM now and SIGKILL after the grace (default: that of the start message). With a
+  // signal (0: none): that signal now, SIGTERM after the grace and SIGKILL after another grace.
+  // Repeated calls do nothing.
   virtual void Drain(Duration grace, int signal) = 0;
   virtual void Drain() = 0;
-  // The same, told by others than the coordinator: `by` completes "its launcher …". An end that
-  // follows says so, unless the coordinator had asked for it before.
+  // Drains on behalf of something other than the coordinator: `by` completes "its launcher …". The
+  // end that follows says so, unless the coordinator had asked for it before.
   virtual void Interrupt(const std::string& by) = 0;
   virtual void Kill() = 0;
   virtual void Resume() = 0;
-  // A new description of the cluster, for SHOAL_CLUSTER_FILE.
+  // A new cluster description, for SHOAL_CLUSTER_FILE.
   virtual Status Describe(std::string cluster) = 0;
 
   virtual bool running() const = 0;
   virtual bool ready() const = 0;
-  // Who listens on one of the task's ports; empty: nobody but it.
+  // Names the process that has one of the task's ports; empty: none but the task's own.
   virtual const std::string& port_conflict() const = 0;
-  // That somebody listens there is the program's word only.
+  // The port conflict is known only from the program's own output.
   virtual bool conflict_is_only_reported() const = 0;
-  // As it was sampled last, at most a second ago.
+  // The last sample, at most one second old.
   virtual const host::Usage& usage() const = 0;
-  // For how long it has stood still (movement.h); nothing if nobody asked to watch that.
+  // For how long the task has been idle (activity_tracker.h); none if the coordinator did not ask.
   virtual std::optional<Duration> still() const = 0;
-  // What it is doing now, for people (diagnostics.h).
+  // What its processes are doing, for people (stall_diagnostics.h).
   virtual json::object Inspect() const = 0;
 };
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -24,10 +23,11 @@
 #include "net/address.h"
 #include "rendezvous/bootstrap/coordinator_lookup.h"
 #include "rendezvous/bootstrap/job_files.h"
-#include "rendezvous/coordinator/cluster_broadcast.h"
 #include "rendezvous/launcher/attempt.h"
+#include "rendezvous/launcher/engine_interface.h"
 #include "rendezvous/logs/log_segment.h"
 #include "rendezvous/logs/log_spool.h"
+#include "rendezvous/protocol/cluster_message.h"
 #include "rendezvous/protocol/coordinator_connection.h"
 #include "rendezvous/protocol/messages.h"
 #include "rendezvous/transfer/output_uploader.h"
@@ -37,28 +37,18 @@ namespace {
 
 constexpr int kExitNotDelivered = 77;
 constexpr size_t kSendHighWater = 1 << 20;
-// Between two words to the coordinator on how far a log that is written here has grown.
+// The interval between two reports of the log's growth.
 constexpr auto kLogGrowthInterval = std::chrono::milliseconds(20);
-// So often a program is conflict_is_only_reported that its port was taken, when nobody is found who
-// has it.
+// How many port conflicts are accepted that only the program reports.
 constexpr int kMaxReportedConflicts = 3;
 constexpr auto kDeliveryTimeout = std::chrono::seconds(2);  // to deliver an end after SIGTERM
 
-std::string LocalNodeName() {
-  if (const char* told = std::getenv(job::kNodeVariable); told != nullptr) return told;
-  char name[HOST_NAME_MAX + 1] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
-// The exit code as the engine wants to hear it.
-int ExitCodeForEngine(int exit_code) {
-  const char* const file = std::getenv(job::kExcludedFileVariable);
-  if (exit_code != job::kExitHostExcluded || file == nullptr) return exit_code;
-  const auto opened = OpenFile(file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  const bool told = opened.ok() && WriteAll(opened->get(), std::to_string(exit_code)).ok();
-  return told ? 0 : exit_code;
-}
-
+// Keeps a CoordinatorConnection and at most one running Attempt. Ends and results are kept until
+// the coordinator acknowledges them, and are sent again on every connection; log bytes are written
+// to the shared directory or sent from a LogSpool.
+//
+// Lifecycle: Open dials; the coordinator's messages start, drain and kill attempts; the launcher
+// ends when it is released, refused or stopped, or when the coordinator stays unreachable.
 class TaskLauncher final : public Launcher {
  public:
   TaskLauncher(net::Loop* loop, LauncherOptions options, std::string token,
@@ -123,9 +113,9 @@ class TaskLauncher final : public Launcher {
  private:
   struct Ended {
     EndedMessage message;
-    bool here = false;  // its log was written here
+    bool here = false;  // this launcher wrote its log
     bool sent = false;
-    bool storing = false;  // its outputs are on their way
+    bool storing = false;  // its outputs are being uploaded
   };
 
   // ---- The line ----
@@ -244,8 +234,8 @@ class TaskLauncher final : public Launcher {
     return running() ? run_->Describe(cluster_) : Status::Ok();
   }
 
-  // What the coordinator has not stored is sent as the line has room; an attempt's end after its
-  // last log line.
+  // Sends what the coordinator has not stored, as far as the connection has room; an attempt's end
+  // after its last log line.
   void Pump() {
     if (!welcomed_ || !connection_->up()) return;
     while (connection_->queued_bytes() < kSendHighWater) {
@@ -369,7 +359,7 @@ class TaskLauncher final : public Launcher {
     here_ = shares_ = ours.ok() && *ours == place;
   }
 
-  // False: it must go to the coordinator, which then says why it cannot be stored, if so.
+  // False: the bytes go to the coordinator, which reports it if they cannot be stored.
   bool WrittenHere(std::string_view text) {
     if (!here_) return false;
     const Status status = WriteHere(text);
@@ -389,7 +379,7 @@ class TaskLauncher final : public Launcher {
     return segment_->Append(segment_->size(), text).status();
   }
 
-  // Not for every line: followers read many at once, and a word costs more than a line.
+  // Not for every line: readers take many lines at once, and a message costs more than a line.
   void ScheduleLogGrowth() {
     if (!here_ || !segment_ || growth_timer_ != 0 || !welcomed_ || !connection_->up()) return;
     if (segment_->size() == reported_log_bytes_) return;
@@ -405,9 +395,9 @@ class TaskLauncher final : public Launcher {
     connection_->Send("log_grew", {{"attempt", attempt}, {"bytes", bytes}});
   }
 
-  // To our own output, as far as its reader keeps up: the program never waits for that.
+  // Copies to this process's output as far as its reader keeps up; the program never waits for it.
   void Copy(std::string_view bytes) const {
-    // A pipe that has room has it for so much at least; a file for everything.
+    // A pipe that polls writable takes at least so much; a file takes everything.
     const size_t atomic = S_ISREG(copy_mode_) ? bytes.size() : 4096;
     while (options_.copy_fd >= 0 && !bytes.empty()) {
       pollfd out{options_.copy_fd, POLLOUT, 0};
@@ -431,7 +421,7 @@ class TaskLauncher final : public Launcher {
 
   void AttemptEnded(EndedMessage ended) {
     reported_conflicts_ += run_->conflict_is_only_reported() ? 1 : 0;
-    // It is in the middle of its last callback.
+    // The Attempt is in its last callback.
     ending_ = std::move(run_);
     loop_->Post([this, alive = alive_] {
       if (*alive) ending_.reset();
@@ -452,14 +442,14 @@ class TaskLauncher final : public Launcher {
     const LogKey key{role_, index_, attempt_};
     const std::filesystem::path directory =
         job::JobDir(options_.job_dir).outputs() / std::filesystem::path(LogFileName(key)).stem();
-    std::error_code error;  // one that is empty is not there any more
+    std::error_code error;  // an empty one was removed
     if (shares_ || gone_ || !std::filesystem::exists(directory, error)) return;
     ended_.back().storing = true;
     sender_ = OutputUploader::Start(loop_,
                                     {[dir = options_.job_dir] { return FindCoordinator(dir); },
                                      token_, key, directory, options_.coordinator_timeout},
                                     [this](const Status& status) { OutputsStored(status); });
-    connection_->Send("heartbeat", Heartbeat());  // what takes time now
+    connection_->Send("heartbeat", Heartbeat());  // tells that outputs are being stored
   }
 
   void OutputsStored(const Status& status) {
@@ -474,7 +464,7 @@ class TaskLauncher final : public Launcher {
 
   // ---- The end ----
 
-  // The coordinator cannot be reached any more, or has ended without waiting for us.
+  // The coordinator cannot be reached any more, or has ended without waiting for this launcher.
   void GivenUp(const Status& why) {
     LogWarning("gave the coordinator up: {}", why.message());
     gone_ = true;
@@ -499,7 +489,7 @@ class TaskLauncher final : public Launcher {
 
   void ScheduleExit() {
     const bool may_deliver = !gone_ && !ended_.empty();
-    if (sender_ && may_deliver) return;  // comes again when that has ended
+    if (sender_ && may_deliver) return;  // called again when the upload has ended
     loop_->Cancel(std::exchange(end_timer_, 0));
     end_timer_ = loop_->After(may_deliver ? Duration(kDeliveryTimeout) : Duration::zero(),
                               [this] { Leave(released_ ? 0 : lost_code_); });
@@ -525,7 +515,7 @@ class TaskLauncher final : public Launcher {
 
   // Constant after construction.
   net::Loop* const loop_;
-  LauncherOptions options_;  // but for its isolation
+  LauncherOptions options_;  // constant after construction, except `isolation`
   const std::string token_;
   const std::function<void(int)> on_end_;
   const std::string instance_ = RandomHex(8);
@@ -536,27 +526,27 @@ class TaskLauncher final : public Launcher {
   std::string role_;
   int index_;
   std::string job_id_;
-  std::string host_;  // that the coordinator knows us by
+  std::string host_;  // by which the coordinator knows this host
   bool welcomed_ = false;
   std::vector<std::pair<host::PortLease, bool>> leases_;  // with `plain`
   int64_t generation_ = 0;
   std::string cluster_;
   int attempt_ = -1;
   LogSpool spool_;
-  bool shares_ = false;               // we see the coordinator's directory
-  bool here_ = false;                 // the attempt's log is written by us
-  std::optional<LogWriter> segment_;  // once it has a line
+  bool shares_ = false;               // the coordinator's directory is visible here
+  bool here_ = false;                 // this launcher writes the attempt's log
+  std::optional<LogWriter> segment_;  // opened with the first line
   int64_t reported_log_bytes_ = 0;    // on this connection
   net::Loop::Id growth_timer_ = 0;
   bool port_conflict_sent_ = false;    // on this connection
-  int reported_conflicts_ = 0;         // max_port_conflicts, on programs' words only
+  int reported_conflicts_ = 0;         // that only the program reported
   bool ready_sent_ = false;            // on this connection
-  std::vector<json::object> results_;  // of the attempt; told again on every connection
+  std::vector<json::object> results_;  // of the attempt; sent again on every connection
   size_t unsent_reports_from_ = 0;
   std::vector<Ended> ended_;  // not acknowledged
   bool released_ = false;
   bool stopping_ = false;
-  bool gone_ = false;  // the coordinator will not take anything any more
+  bool gone_ = false;  // the coordinator accepts nothing any more
   bool left_ = false;
   int lost_code_ = kExitNotDelivered;
   net::Loop::Id end_timer_ = 0;
@@ -582,12 +572,12 @@ int RunLauncher(LauncherOptions options) {
   ::signal(SIGPIPE, SIG_IGN);
   net::Loop loop;
   int exit_code = kExitNotDelivered;
-  // To end its namespaces takes the kernel milliseconds: the coordinator is found meanwhile.
+  // Tearing down namespaces takes the kernel milliseconds; the coordinator is dialled meanwhile.
   std::future<host::Isolation> probe = std::async(std::launch::async, host::ProbeIsolation);
   options.find_isolation = [&probe] { return probe.get(); };
   options.copy_fd = STDOUT_FILENO;
   options.node = LocalNodeName();
-  // What the job says, where the engine has put the job's file within our reach.
+  // Limits of job.json, if the engine has put that file within reach.
   if (auto files = ReadJobFiles(options.job_dir); files.ok()) {
     options.coordinator_timeout = files->job.limits.coordinator_timeout;
     if (options.no_shared_filesystem) options.at_first = files->job.limits.gather;

@@ -1,5 +1,6 @@
 // The launcher of one task (`shoal task`): joins the job at its coordinator, leases the task's
-// ports, runs its program as it is told, and keeps what became of it until that is stored.
+// ports, runs its program as ordered, and keeps the program's end until the coordinator has stored
+// it.
 //
 // Must run on the process's main thread: programs die with the thread that started them.
 #pragma once
@@ -20,43 +21,42 @@ struct LauncherOptions {
   std::string role;
   int index = -1;  // -1: any
   int incarnation = 0;
-  // The numeric address at which other tasks reach this one; empty: that of the route to the
-  // coordinator.
+  // The numeric address at which other tasks reach this one; empty: the source address of the route
+  // to the coordinator.
   std::string host;
-  // How the engine calls this host; empty: nobody can exclude it. RunLauncher: SHOAL_NODE, else the
-  // system's name.
+  // The engine's name of this host; empty: the host cannot be excluded. RunLauncher takes
+  // SHOAL_NODE, else the host name.
   std::string node;
-  // How long to look for the coordinator, at first and when it was lost. RunLauncher takes what
-  // job.json says.
+  // How long to dial the coordinator, at the start and after a lost connection. RunLauncher takes
+  // job.json's value.
   Duration coordinator_timeout = std::chrono::seconds(30);
-  // At first, where that is longer: its coordinator may only be on its way to a host.
+  // At the start, if longer: the coordinator may not have been placed on a host yet.
   Duration at_first{0};
   bool no_shared_filesystem =
-      false;  // it does not see the coordinator's directory: RunLauncher sets `at_first`
+      false;  // the coordinator's directory is not visible here; RunLauncher then sets `at_first`
   host::Isolation isolation;
-  // Gives it instead, when the first program is to start: finding out takes a while.
+  // Finds the isolation when the first program starts, because that takes a while. Optional.
   std::function<host::Isolation()> find_isolation;
-  // What the program prints goes here too, as far as it does not block; -1: no. Not into a file
-  // when the log itself is written here.
+  // The program's output is copied to this descriptor as far as that does not block; -1: no copy.
+  // No copy into a file where the launcher writes the log itself.
   int copy_fd = -1;
 };
 
 class Launcher {
  public:
-  // `on_end` is called once, last: 0 once the task's result is stored and nothing is left to do,
-  // job::kExitHostExcluded if this host is not to be used for it any more, else 77; its program is
-  // gone by then.
+  // `on_end` is called once, last, when the program is gone: 0 if the task's result is stored and
+  // nothing is left to do, job::kExitHostExcluded if this host is excluded, else 77.
   static Result<std::unique_ptr<Launcher>> Start(net::Loop* loop, LauncherOptions options,
                                                  std::function<void(int exit_code)> on_end);
   // Kills the program.
   virtual ~Launcher() = default;
 
-  // For SIGTERM: drains the program, delivers its end if that is possible, ends with 77 or 0.
+  // For SIGTERM: drains the program and delivers its end if possible, then ends with 77 or 0.
   virtual void Stop() = 0;
 };
 
-// Runs one on a loop of its own, with the best isolation there is; SIGTERM and SIGINT stop it.
-// Gives the exit code. For `shoal task`.
+// Runs a launcher on a loop of its own with the best isolation available, until it ends or is
+// stopped by SIGTERM or SIGINT. Returns the exit code.
 int RunLauncher(LauncherOptions options);
 
 }  // namespace shoal::rendezvous

@@ -17,11 +17,15 @@ std::string Describe(const host::Listener& thief) {
   return who + ", which is not of this task, listens at " + thief.address;
 }
 
-class Watching final : public PortConflictWatcher {
+// Reads the kernel's table of listening sockets, often at first and then every `times.every`. A
+// foreign listener is reported only when a second look confirms it, because a socket may have been
+// passed on within the task's own tree.
+class SocketTableWatcher final : public PortConflictWatcher {
  public:
-  Watching(net::Loop* loop, std::vector<uint16_t> ports, std::function<std::vector<pid_t>()> tree,
-           std::function<void(uint16_t, const std::string&)> on_conflict,
-           PortConflictWatcherTimes times)
+  SocketTableWatcher(net::Loop* loop, std::vector<uint16_t> ports,
+                     std::function<std::vector<pid_t>()> tree,
+                     std::function<void(uint16_t, const std::string&)> on_conflict,
+                     PortConflictWatcherTimes times)
       : loop_(loop),
         ports_(std::move(ports)),
         tree_(std::move(tree)),
@@ -31,7 +35,7 @@ class Watching final : public PortConflictWatcher {
         known_(ports_.size()),
         suspects_(ports_.size()) {}
 
-  ~Watching() override { loop_->Cancel(timer_); }
+  ~SocketTableWatcher() override { loop_->Cancel(timer_); }
 
   void Later(Duration wait) {
     timer_ = loop_->After(wait, [this] { Look(); });
@@ -43,7 +47,7 @@ class Watching final : public PortConflictWatcher {
     std::vector<pid_t> tree;
     bool doubtful = false;
     for (size_t i = 0; i < ports_.size(); ++i) {
-      // The same sockets as when they were found to be the tree's own.
+      // The same sockets as when they were found to belong to the tree.
       if (sockets[i].empty() || sockets[i] == known_[i]) continue;
       if (tree.empty()) tree = tree_();
       host::Listener thief;
@@ -53,7 +57,7 @@ class Watching final : public PortConflictWatcher {
       }
       doubtful = true;
       if (suspects_[i] != sockets[i]) {
-        suspects_[i] = sockets[i];  // it may have been handed on, or ended, while we looked
+        suspects_[i] = sockets[i];  // it may have been passed on or closed meanwhile
         continue;
       }
       const auto on_conflict = on_conflict_;
@@ -71,7 +75,7 @@ class Watching final : public PortConflictWatcher {
   const PortConflictWatcherTimes times_;
   Duration wait_;
   std::vector<std::vector<uint64_t>> known_;     // inodes of the tree's own listeners, by port
-  std::vector<std::vector<uint64_t>> suspects_;  // who looked like strangers the last time
+  std::vector<std::vector<uint64_t>> suspects_;  // foreign listeners of the last look
   net::Loop::Id timer_ = 0;
 };
 
@@ -81,8 +85,8 @@ std::unique_ptr<PortConflictWatcher> PortConflictWatcher::Start(
     net::Loop* loop, std::vector<uint16_t> ports, std::function<std::vector<pid_t>()> tree,
     std::function<void(uint16_t port, const std::string& who)> on_conflict,
     PortConflictWatcherTimes times) {
-  auto watch = std::make_unique<Watching>(loop, std::move(ports), std::move(tree),
-                                          std::move(on_conflict), times);
+  auto watch = std::make_unique<SocketTableWatcher>(loop, std::move(ports), std::move(tree),
+                                                    std::move(on_conflict), times);
   watch->Later(times.first);
   return watch;
 }
@@ -94,7 +98,7 @@ std::string DescribePortConflict(const std::vector<uint16_t>& ports) {
     const std::string taken = "its port " + std::to_string(ports[i]) + " is taken: ";
     if (sockets[i].empty()) {
       if (host::IsBoundWithoutListener(ports[i]))
-        return taken + "somebody holds it without listening";
+        return taken + "a process holds it without listening";
     } else if (host::CheckPortOwner(ports[i], {}, &thief) == host::PortOwner::kOther) {
       return taken + Describe(thief);
     }
@@ -108,7 +112,8 @@ std::string DescribeReportedPortConflict(const std::vector<uint16_t>& ports,
     return {};
   std::string names;
   for (const uint16_t port : ports) names += (names.empty() ? "" : ", ") + std::to_string(port);
-  return "its port " + names + " is taken: it said so, and whoever had it has let it go";
+  return "its port " + names +
+         " was taken: the program said so, and the process that had it is gone";
 }
 
 }  // namespace shoal::rendezvous

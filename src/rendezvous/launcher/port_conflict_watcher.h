@@ -1,5 +1,5 @@
-// Watches who listens on a task's leased ports while its program runs: it must be the task's own
-// tree, and nobody beside it. Used by attempt.cc.
+// Watches which process listens on a task's leased ports while its program runs: only the task's
+// own process tree may. Used by attempt.cc.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +19,15 @@ namespace shoal::rendezvous {
 struct PortConflictWatcherTimes {
   Duration first = std::chrono::milliseconds(20);  // then twice as long each time, up to
   Duration every = std::chrono::milliseconds(500);
-  Duration again = std::chrono::milliseconds(20);  // before somebody is called a thief
+  Duration again = std::chrono::milliseconds(20);  // a second look before a conflict is reported
 };
 
 class PortConflictWatcher {
  public:
-  // `tree` gives the live processes of the task; asked only when who listens has changed.
-  // `on_conflict` is called once, with the port and a sentence that names who listens; the watch
-  // may be destroyed in it. Belongs to the loop's thread. Cost: one read of /proc/net/tcp and tcp6
-  // a look.
+  // `tree` gives the task's live processes; called only when the listener has changed.
+  // `on_conflict` is called once, with the port and a sentence that names the other process; the
+  // watcher may be destroyed in it. Belongs to the loop's thread. Cost: one read of /proc/net/tcp
+  // and tcp6 per look.
   static std::unique_ptr<PortConflictWatcher> Start(
       net::Loop* loop, std::vector<uint16_t> ports, std::function<std::vector<pid_t>()> tree,
       std::function<void(uint16_t port, const std::string& who)> on_conflict,
@@ -35,13 +35,13 @@ class PortConflictWatcher {
   virtual ~PortConflictWatcher() = default;
 };
 
-// After a program's bad end: who has one of its ports, as a sentence; empty if nobody does.
-// Somebody listens, or holds it without listening.
+// After a program's bad end: a sentence that names the process that listens on one of its ports or
+// holds it otherwise; empty if none does.
 std::string DescribePortConflict(const std::vector<uint16_t>& ports);
 
-// The same by the program's own word: its last line says that an address is in use, and whoever had
-// it has gone since. It may be about a port that is none of these; so trust_reported_conflict it a
-// few times only.
+// The same from the program's own output: its last line says that an address is in use, but no
+// process has the port any more. The line may be about another port, so the caller accepts it only
+// a few times.
 std::string DescribeReportedPortConflict(const std::vector<uint16_t>& ports,
                                          std::string_view last_line);
 

@@ -13,9 +13,9 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
-constexpr size_t kTurnBytes = 1 << 20;  // of one program before others have their turn
-// A program that prints without pause would wake us for each of its writes: who prints again so
-// soon after we have read, and less than kMuch, is read so much later.
+constexpr size_t kTurnBytes = 1 << 20;  // read from one program before others get a turn
+// A program that prints without pause would wake the loop for each of its writes. One that prints
+// again so soon after a read, and less than kMuch, is read this much later.
 constexpr auto kNap = std::chrono::milliseconds(1);
 constexpr size_t kMuch = 256 << 10;
 constexpr size_t kReportLine = 4096;
@@ -34,6 +34,9 @@ Result<Pipe> MakePipe() {
   return pipe;
 }
 
+// Owns the process tree and one output pipe per process. Pipes are read in turns of kTurnBytes, and
+// later for processes that print without pause, so that one program cannot occupy the loop. on_end
+// waits until the tree is gone and every pipe is empty.
 class ProcessTreeProgram final : public Program {
  public:
   ProcessTreeProgram(net::Loop* loop, ProgramCallbacks callbacks)
@@ -48,7 +51,7 @@ class ProcessTreeProgram final : public Program {
 
   Status Open(host::ProcessSpec spec, const host::Isolation& isolation) {
     TRY_ASSIGN(Pipe report, MakePipe());
-    std::vector<UniqueFd> writers;  // until the tree has them
+    std::vector<UniqueFd> writers;  // until the process tree has inherited them
     for (size_t i = 0; i <= spec.additional.size(); ++i) {
       TRY_ASSIGN(Pipe output, MakePipe());
       ::fcntl(output.in.get(), F_SETPIPE_SZ, kOutputPipe);  // best effort: a limit may forbid it
@@ -92,7 +95,7 @@ class ProcessTreeProgram final : public Program {
  private:
   struct Output {
     UniqueFd in;
-    net::Loop::Id watch = 0;  // 0: at its end, paused, or for the time of a nap
+    net::Loop::Id watch = 0;  // 0: at its end, paused, or delayed
     bool ended = false;
     TimePoint read_at{};
   };
@@ -109,7 +112,7 @@ class ProcessTreeProgram final : public Program {
   void Readable(Output* one, size_t process) {
     const size_t before = read_bytes_;
     Read last = Read::kSome;
-    // A block that is not full has emptied the pipe.
+    // A partial block has emptied the pipe.
     for (size_t full = 1; last == Read::kSome && !paused_ && full * kReadBytes <= kTurnBytes;
          ++full) {
       const size_t so_far = read_bytes_;
@@ -143,13 +146,13 @@ class ProcessTreeProgram final : public Program {
   }
 
   void Terminate(Duration grace) {
-    (void)tree_->Signal(SIGTERM);  // fails only if it has ended, which is what is wanted
+    (void)tree_->Signal(SIGTERM);  // fails only if it has ended already
     kill_timer_ = loop_->After(grace, [this] { Kill(); });
   }
 
   enum class Read { kSome, kNothing, kEnd };
 
-  // One block of what a process printed.
+  // One block of a process's output.
   Read ReadOutput(size_t process) {
     const ssize_t got = ::read(outputs_[process].in.get(), block_.get(), kReadBytes);
     if (got < 0 && errno == EINTR) return Read::kSome;
@@ -177,7 +180,7 @@ class ProcessTreeProgram final : public Program {
     return Read::kSome;
   }
 
-  // What is no JSON object, or too long, is the program's mistake, and said to nobody but the log.
+  // A report that is not a JSON object, or too long, is the program's mistake: it is only logged.
   void TakeReport() {
     const std::string line = std::exchange(report_line_, {});
     if (line.empty()) return;
@@ -199,7 +202,7 @@ class ProcessTreeProgram final : public Program {
     if (!paused_) Finish();
   }
 
-  // The tree is gone, so the pipes hold all there will ever be.
+  // The tree is gone, so the pipes hold all remaining output.
   void Finish() {
     Unwatch();
     for (size_t i = 0; i < outputs_.size(); ++i) {

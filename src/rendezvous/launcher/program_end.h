@@ -1,4 +1,4 @@
-// How a program's end is told. Used by attempt.cc.
+// Converts exits of a program to job::TaskEnd. Used by attempt.cc.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace shoal::rendezvous {
 
-// What could not be started ends as a shell would say it: 127 or 126.
+// A program that could not be started ends with a shell's exit code, 127 or 126.
 job::TaskEnd StartFailureEnd(const Status& why);
 job::TaskEnd TaskEndOf(const host::ProcessExit& exit, int64_t memory_limit);
-// By us, and why.
+// Killed by the launcher, for this reason.
 job::TaskEnd KilledEnd(int signal, std::string why);
 
 }  // namespace shoal::rendezvous

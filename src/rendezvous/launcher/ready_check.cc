@@ -23,11 +23,11 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstTry{5};
 constexpr milliseconds kPoll{2};        // while a connection is being made
-constexpr milliseconds kTryFor{2'000};  // one connection, one answer
+constexpr milliseconds kTryFor{2'000};  // for one connection or one answer
 constexpr milliseconds kCommandFor{30'000};
 constexpr size_t kMostAnswer = 4096;  // the status line is within
 
-// A connection under way, or nothing with errno.
+// A connection being made, or an invalid descriptor with errno set.
 UniqueFd Dial(const std::string& host, uint16_t port) {
   sockaddr_storage address{};
   socklen_t size = 0;
@@ -52,16 +52,18 @@ UniqueFd Dial(const std::string& host, uint16_t port) {
   return fd;
 }
 
-class Checking final : public ReadyCheck {
+// One try at a time, each limited by kTryFor; the first tries come quickly, then one every
+// `how.every`. Keeps the most telling failure for on_timeout.
+class RepeatedReadyCheck final : public ReadyCheck {
  public:
-  Checking(net::Loop* loop, ReadyCheckSpec spec, std::function<void()> on_ready,
-           std::function<void(const std::string&)> on_timeout)
+  RepeatedReadyCheck(net::Loop* loop, ReadyCheckSpec spec, std::function<void()> on_ready,
+                     std::function<void(const std::string&)> on_timeout)
       : loop_(loop),
         spec_(std::move(spec)),
         on_ready_(std::move(on_ready)),
         on_timeout_(std::move(on_timeout)) {}
 
-  ~Checking() override {
+  ~RepeatedReadyCheck() override {
     EndTry();
     loop_->Cancel(next_timer_);
     loop_->Cancel(timeout_timer_);
@@ -88,7 +90,7 @@ class Checking final : public ReadyCheck {
     wait_ = std::min(wait_ * 2, spec_.how.every);
   }
 
-  // What somebody answered tells more than that nobody did, at another address or later.
+  // An answer says more than a refused connection at another address or later.
   void Failed(std::string why, bool answered = true) {
     if (answered || !answered_) why_ = std::move(why);
     answered_ = answered_ || answered;
@@ -123,7 +125,8 @@ class Checking final : public ReadyCheck {
     return "nothing takes connections at port " + std::to_string(spec_.port);
   }
 
-  // The loop waits for what can be read only; on this machine it is a matter of microseconds.
+  // The loop waits for readable descriptors only; on the same machine a connection takes
+  // microseconds.
   void PollConnection() {
     pollfd waiting{socket_.get(), POLLOUT, 0};
     if (::poll(&waiting, 1, 0) == 0) {
@@ -162,7 +165,7 @@ class Checking final : public ReadyCheck {
     if (got > 0 && !whole && answer_.size() < kMostAnswer) return;
     // "HTTP/1.1 204 No Content"
     const bool http = answer_.starts_with("HTTP/1.") && answer_.size() >= 12 && answer_[8] == ' ';
-    if (!http) return Failed("what answered GET " + spec_.how.path + " speaks no HTTP");
+    if (!http) return Failed("the answer to GET " + spec_.how.path + " is not HTTP");
     const std::string status = answer_.substr(9, 3);
     if (status >= "200" && status <= "399") return Ready();
     Failed("GET " + spec_.how.path + " was answered with " + status);
@@ -216,8 +219,8 @@ class Checking final : public ReadyCheck {
 std::unique_ptr<ReadyCheck> ReadyCheck::Start(net::Loop* loop, ReadyCheckSpec spec,
                                               std::function<void()> on_ready,
                                               std::function<void(const std::string&)> on_timeout) {
-  auto check =
-      std::make_unique<Checking>(loop, std::move(spec), std::move(on_ready), std::move(on_timeout));
+  auto check = std::make_unique<RepeatedReadyCheck>(loop, std::move(spec), std::move(on_ready),
+                                                    std::move(on_timeout));
   check->Begin();
   return check;
 }

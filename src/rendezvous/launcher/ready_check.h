@@ -1,7 +1,7 @@
-// Looks, again and again, whether a task's program serves: takes connections, answers a GET, or
-// lets a command succeed. Used by launcher.cc for a role's `ready`.
+// Checks repeatedly whether a task's program serves: accepts connections, answers a GET, or lets a
+// command succeed. Used by attempt.cc for a role's `ready`.
 //
-// Belongs to the loop's thread, which must be the main one: commands die with the thread that
+// Belongs to the loop's thread, which must be the main thread: commands die with the thread that
 // started them.
 #pragma once
 
@@ -19,10 +19,10 @@ namespace shoal::rendezvous {
 
 struct ReadyCheckSpec {
   job::Ready how;
-  // kTcp, kHttp: where; each is tried in turn, as a program may listen at one of them only.
+  // kTcp, kHttp: addresses that are tried in turn, as a program may listen on one of them only.
   std::vector<std::string> hosts;  // numeric IPv4 or IPv6
   uint16_t port = 0;
-  // kCommand: what the command finds, as "NAME=value", and where it runs.
+  // kCommand: the command's environment, as "NAME=value", and its working directory.
   std::vector<std::string> env;
   std::string work_dir;
   std::string job_id;
@@ -32,14 +32,14 @@ struct ReadyCheckSpec {
 
 class ReadyCheck {
  public:
-  // Begins at once; tries come quickly at first, then every `how.every`. One of the two is called,
-  // once, unless it is destroyed before; it may be destroyed in either. `on_timeout` gets what the
-  // last try met: "nothing takes connections at port 4711". With kLog nothing is tried: who sees
-  // the line destroys it.
+  // Begins at once; tries are frequent at first, then every `how.every`. Either callback is called
+  // once, unless the check is destroyed before; the check may be destroyed in it. `on_timeout` gets
+  // the outcome of the last try, for instance "nothing takes connections at port 4711". With kLog
+  // nothing is tried: the owner destroys the check when it sees the line.
   static std::unique_ptr<ReadyCheck> Start(net::Loop* loop, ReadyCheckSpec spec,
                                            std::function<void()> on_ready,
                                            std::function<void(const std::string&)> on_timeout);
-  // Kills a command under way.
+  // Kills a running command.
   virtual ~ReadyCheck() = default;
 };
 

@@ -1,4 +1,4 @@
-// Whether what serves is seen to serve, and what does not is not; against sockets of the test.
+// Readiness checks against sockets of the test, serving and not serving.
 #include "rendezvous/launcher/ready_check.h"
 
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-// Listens, or only holds the port; answers everybody with the same bytes.
+// Listens, or only holds the port; gives every client the same answer.
 class Server {
  public:
   explicit Server(net::Loop* loop, std::string answer = {})
@@ -127,7 +127,7 @@ TEST_F(ReadyCheckTest, TimeoutsSayWhatTheLastTryMet) {
   server.Answer("220 mail.example.org ESMTP\r\n");
   Start(How(job::ReadyBy::kHttp, milliseconds(200)), server.port());
   EXPECT_TRUE(Until([this] { return !why_.empty(); }));
-  EXPECT_THAT(why_, HasSubstr("speaks no HTTP"));
+  EXPECT_THAT(why_, HasSubstr("is not HTTP"));
 }
 
 TEST_F(ReadyCheckTest, ACommandThatSucceedsInTheEnd) {

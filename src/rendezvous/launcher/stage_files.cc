@@ -44,7 +44,7 @@ Result<std::string> ManifestText(const StageFilesOptions& options) {
   return FetchManifest(source);
 }
 
-// Once on a host: who comes second finds in the cache what the first has fetched.
+// Once per host: the second process finds in the cache what the first has fetched.
 Status FetchMissing(const StageFilesOptions& options, const host::Manifest& manifest,
                     host::BlobCache* cache) {
   if (host::FindMissingBlobs(manifest, cache).empty()) return Status::Ok();

@@ -49,7 +49,7 @@ json::object CollectStallDiagnostics(const std::vector<pid_t>& pids) {
     body["connections_unknown"] = CleanText(connections.status().message(), 200);
     return body;
   }
-  // What lies unread or unsent says most.
+  // Connections with unread or unsent bytes first: they say most.
   std::stable_sort(connections->begin(), connections->end(),
                    [](const host::TcpConnection& a, const host::TcpConnection& b) {
                      return a.unread + a.unsent > b.unread + b.unsent;

@@ -1,6 +1,5 @@
-// What the processes of one attempt print, on its way into the attempt's one log: of several
-// processes each line gets its process's number, and lines that the job waits for are seen. Used by
-// attempt.cc.
+// Merges the output of an attempt's processes into its one log: with several processes each line
+// gets its process's number. Also finds the log lines that the job waits for. Used by attempt.cc.
 #pragma once
 
 #include <cstddef>
@@ -12,32 +11,31 @@
 
 namespace shoal::rendezvous {
 
-// Plain data structure; not thread-safe. Lines are looked at up to kWatchedLine bytes.
+// Not thread-safe. Lines are matched up to kWatchedLine bytes.
 class TaskOutput {
  public:
   static constexpr size_t kWatchedLine = 4096;
-  // Of several processes a line without an end is cut after so many bytes.
+  // With several processes an unterminated line is cut after so many bytes.
   static constexpr size_t kLongestLine = 64 << 10;
 
-  // `patterns` as policy.h's LineMatches takes them.
+  // `patterns`: as policy.h's LineMatches takes them.
   TaskOutput(int processes, std::vector<std::string> patterns);
 
-  // What goes into the log now; valid until the next call. Of a single process it is what was
-  // printed, without a copy; of several "[3] line" for each whole line.
+  // What to append to the log; valid until the next call. With one process the bytes themselves,
+  // without a copy; with several "[3] line" for each complete line.
   std::string_view Take(int process, std::string_view bytes);
-  // What was held back for want of a line's end. Once, at the end.
+  // The remaining unterminated lines. Once, at the end.
   std::string_view Finish();
 
-  // The first pattern that a line matched since the last call, of those that were not told yet; -1:
-  // none. Each is told once.
+  // The first pattern matched since the last call and not reported before; -1: none.
   int TakeMatch();
   const std::string& last_line(int process) const;
 
  private:
   struct Process {
     LastLine last;
-    std::string held;     // of several: the line under way
-    std::string watched;  // with patterns: the same
+    std::string held;     // with several processes: the unfinished line
+    std::string watched;  // with patterns: the unfinished line
   };
   void Watch(Process* process, std::string_view bytes);
   void LookAt(std::string_view line);

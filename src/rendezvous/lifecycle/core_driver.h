@@ -1,5 +1,4 @@
-// A coordinator's core under a clock and by events that a test turns: for core_test.cc and
-// core_orders_test.cc.
+// A CoordinatorCore with a clock and events that the test controls: for the core's tests.
 #pragma once
 
 #include <algorithm>
@@ -31,11 +30,11 @@ inline job::Job Make(int workers, int servers) {
   return job;
 }
 
-// Drives a core by hand and keeps what it said.
+// Drives a core by hand and keeps its actions and records.
 class CoreDriver {
  public:
-  // `journal`: the records of an earlier coordinator, from which this one goes on; `resumes`: how
-  // often it was to be resumed.
+  // `journal`: records of an earlier coordinator, from which this one goes on; `resumes`: how often
+  // the job was resumed.
   explicit CoreDriver(const job::Job& job, bool controller = true,
                       const std::vector<JournalRecord>& journal = {}, int resumes = 0,
                       const CoreLimits& limits = {})
@@ -46,7 +45,7 @@ class CoreDriver {
     if (controller) Do(ControllerConnected{});
   }
   void Do(const Event& event) { Take(core.Handle(event, now)); }
-  // `last` is then what was said during all of it.
+  // Lets time pass; `last` then holds all actions of it.
   void Pass(Millis by) {
     const Millis until = now + by;
     std::vector<Action> all;

@@ -1,5 +1,5 @@
-// What goes into the coordinator's rules and what comes out: the events and actions of
-// coordinator_core.h. Plain data.
+// Input and output of the coordinator's rules: events and actions of coordinator_core.h. Plain
+// data.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 namespace shoal::rendezvous {
 
 using Millis = std::chrono::milliseconds;
-// A connection of a launcher: the shell numbers them from 1 and never uses a number twice.
+// A connection of a launcher: numbered from 1, never reused.
 using MemberId = uint64_t;
 
 // ---- Events -------------------------------------------------------------------------------------
@@ -30,7 +30,7 @@ struct LauncherJoined {
   int64_t generation = 0;    // that it knows
   int last_attempt = -1;     // whose program it was last told to start
   bool has_program = false;  // that attempt runs, or its end was not acknowledged
-  std::string node = {};     // how its engine, else its system, calls the host; empty: not known
+  std::string node = {};     // host name as its engine, else its system, gives it; or empty
 };
 struct LauncherDisconnected {
   MemberId member = 0;
@@ -40,14 +40,15 @@ struct PortsLeased {
   std::string host;
   std::vector<uint16_t> ports;
 };
-struct LauncherHeartbeat {  // a heartbeat or anything else
+struct LauncherHeartbeat {  // any message
   MemberId member = 0;
   int attempt = -1;
-  // For how long that attempt's program has stood still (movement.h); none: that is not known.
+  // For how long that attempt's program has been idle (launcher/activity_tracker.h); none: unknown.
   std::optional<Millis> still = std::nullopt;
   bool storing = false;  // that attempt's program has ended, its outputs are being stored
 };
-// What a program that stands still is doing (diagnostics.h): the answer to kInspect.
+// The answer to kInspect: what the processes of a stalled program are doing
+// (launcher/stall_diagnostics.h).
 struct StallDiagnostics {
   MemberId member = 0;
   int attempt = 0;
@@ -60,17 +61,17 @@ struct ProgramEnded {
   int attempt = 0;
   job::TaskEnd end;
   std::string last_line;
-  int log_rule = -1;             // that a line of it matched, of its role's on_log; -1: none
-  std::string port_conflict;     // who else listens on one of its ports; empty: nobody
-  std::string interrupted = {};  // how others than the coordinator told it to stop; empty: nobody
+  int log_rule = -1;             // index of the role's on_log rule that a line matched; -1: none
+  std::string port_conflict;     // describes another process that has one of its ports; or empty
+  std::string interrupted = {};  // describes a stop request not from the coordinator; or empty
 };
-// Somebody else listens on one of its ports; told again on every connection.
+// Another process has one of its ports; repeated on every connection.
 struct PortConflict {
   MemberId member = 0;
   int attempt = 0;
   std::string text;
 };
-// Its launcher has seen that it serves (Role::ready); told again on every connection.
+// The program is ready (Role::ready); repeated on every connection.
 struct ProgramReady {
   MemberId member = 0;
   int attempt = 0;
@@ -78,29 +79,29 @@ struct ProgramReady {
 struct ProgramResult {
   MemberId member = 0;
   int attempt = 0;
-  int number = 0;  // of the attempt's results: 0, 1, … ; one that is told again is ignored
+  int number = 0;  // of the attempt's results: 0, 1, …; repetitions are ignored
   json::object body;
 };
 struct Tick {};
 struct ControllerConnected {};
 struct ControllerDisconnected {};
-// None is connected, and the process that is to be it lives (it may be stopped by a signal).
+// No controller is connected, but its process lives (a signal may have paused it).
 struct ControllerAlive {};
 struct Command {
   StopMode mode = StopMode::kDrain;
   std::string reason;
 };
-// All programs are to save and end, and to be started again some day, by another coordinator.
+// All programs save and end, to be started again by a later coordinator.
 struct Suspend {
   std::string reason;
 };
-// How many tasks an elastic role is to have.
+// Sets the size of an elastic role.
 struct Scale {
   std::string role;
   int replicas = 0;
   std::string reason;
 };
-// The engine's word.
+// Reported by the engine.
 struct LauncherLost {
   std::string role;
   int index = 0;
@@ -125,16 +126,16 @@ using Event =
 struct Action {
   enum class Kind : uint8_t {
     kRecord,    // record: append to the journal, then tell the controllers
-    kWelcome,   // member holds the place of `task`; `lease`: it is to lease its ports
-    kWait,      // member waits for the place; text: for whom
-    kRefuse,    // text; close; `excluded`: of its host, another is to be found
+    kWelcome,   // member serves `task`; `lease`: it is to lease ports
+    kWait,      // member waits for an occupied slot; text: why
+    kRefuse,    // text; close; `excluded`: because of its host
     kStart,     // the program of `task`, `attempt`, in the current generation
     kDescribe,  // the current description to member, or to all (0)
     kDrain,     // SIGTERM now, SIGKILL after the grace; text: why; signal
-    kKill,      // SIGKILL now; `abandon`: nor are outputs waited for that are being stored
+    kKill,      // SIGKILL now; `abandon`: do not wait for outputs either
     kInspect,   // say what the program of `attempt` is doing
     kAck,       // the end of `attempt` is stored
-    kRelease,   // nothing is left to do for member: it may exit with 0
+    kRelease,   // member may exit with 0
     kNote,      // text, to the controllers; not recorded
     kWriteVerdict,
     kExit,
@@ -147,8 +148,8 @@ struct Action {
   Millis grace{0};        // of kDrain
   bool abandon = false;   // of kKill
   bool excluded = false;  // of kRefuse
-  int signal = 0;         // of kDrain: before SIGTERM, which then follows after the grace; 0: none
-  // Not before the record of this number is on disk; 0: at once.
+  int signal = 0;         // of kDrain: sent first, SIGTERM after the grace; 0: none
+  // Waits until this record is on disk; 0: at once.
   int64_t after = 0;
   std::string text;
   JournalRecord record;
@@ -158,16 +159,16 @@ struct CoreLimits {
   Millis suspect{5'000};
   Millis dead{30'000};
   Millis controller_loss{5'000};
-  Millis controller_start{10'000};     // until the first one comes
+  Millis controller_start{10'000};     // until the first controller connects
   Millis kill_timeout{5'000};          // a task that does not end after SIGKILL is given up as lost
-  Millis elastic_join_window{10'000};  // for more than an elastic role's min to join
+  Millis elastic_join_window{10'000};  // for tasks above an elastic role's minimum
   Millis port_conflict_grace{500};     // SIGTERM to SIGKILL where another process has the port
   int max_port_conflicts = 50;         // more than these in a job's life fail it
   Millis linger{5'000};                // after the verdict, for its acknowledgement
-  bool holds_verdict = false;          // for as long, though its controller has gone
-  Millis diagnostics{5'000};           // for the launchers to say what a stalled job is doing
-  int max_inspected_tasks = 200;       // so many tasks of a stalled job are asked
-  size_t max_diagnostics_bytes = 16 << 10;  // of one task, kept
+  bool holds_verdict = false;          // waits as long even if the controller has gone
+  Millis diagnostics{5'000};           // for launchers to answer kInspect
+  int max_inspected_tasks = 200;       // of a stalled job
+  size_t max_diagnostics_bytes = 16 << 10;  // recorded of one task
 };
 
 }  // namespace shoal::rendezvous

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Workers that take exit code 7 for their host's fault.
+// Workers whose rule blames the host for exit code 7.
 job::Job Strict(int workers, int servers = 0) {
   job::Job job = Make(workers, servers);
   job.roles[0].on_exit = {{"7", job::EndAction::kExcludeHost}};
@@ -32,7 +32,7 @@ const Action* Refusal(const CoreDriver& d, MemberId member) {
   return nullptr;
 }
 
-// Not welcome, as far as the test knows.
+// The refusal of this member, if there is one.
 void Knock(CoreDriver* d, MemberId member, int incarnation, const std::string& node) {
   d->Do(LauncherJoined{member, "worker", 0, incarnation, "i" + std::to_string(member), 0, -1, false,
                        node});
@@ -51,7 +51,8 @@ TEST(ExcludeHost, TheTaskGoesElsewhereAndOthersStay) {
   EXPECT_TRUE(excluded->durable());
   EXPECT_LT(excluded->seq, ended->seq);  // should the coordinator die in between
   EXPECT_TRUE(ended->counted);
-  // It is told to leave when all that is stored, and is not started there though nothing delays it.
+  // The launcher is refused once all of that is stored; no program starts there though no delay is
+  // pending.
   const Action* leave = Refusal(d, 1);
   ASSERT_NE(leave, nullptr);
   EXPECT_TRUE(leave->excluded);
@@ -59,7 +60,7 @@ TEST(ExcludeHost, TheTaskGoesElsewhereAndOthersStay) {
   EXPECT_EQ(d.Count(Kind::kStart), 0);
   EXPECT_EQ(d.core.state_of(0), TaskState::kCreated);
   EXPECT_EQ(d.core.state_of(1), TaskState::kRunning);
-  // Its engine has not heard of it yet.
+  // The engine has not learnt of it yet.
   Knock(&d, 3, 1, "a");
   ASSERT_NE(Refusal(d, 3), nullptr);
   EXPECT_TRUE(Refusal(d, 3)->excluded);
@@ -96,7 +97,7 @@ TEST(ExcludeHost, AllOfAScopeLeaveItAndNobodyElse) {
   d.Join(4, "server", 0, 0, "a");
   d.End(1, job::Exited(7));
   EXPECT_NE(Refusal(d, 1), nullptr);
-  d.End(2, job::Signaled(15));  // stopping_for_restart
+  d.End(2, job::Signaled(15));  // stopped to start again with the others
   EXPECT_NE(Refusal(d, 2), nullptr);
   d.End(3, job::Signaled(15));
   EXPECT_EQ(Refusal(d, 3), nullptr);
@@ -127,7 +128,7 @@ TEST(ExcludeHost, ALauncherThatIsLostCanBeTheHostsFault) {
   job.roles[0].on_exit = {{"lost", job::EndAction::kExcludeHost}};
   CoreDriver d(job);
   d.Join(1, "worker", 0, 0, "a");
-  CoreDriver next(job, true, d.records);  // who knows of it from the journal only
+  CoreDriver next(job, true, d.records);  // knows of it from the journal only
   next.Do(LauncherLost{"worker", 0, 0, "its node is gone"});
   ASSERT_NE(Find(next, JournalRecord::Kind::kExcluded), nullptr);
   EXPECT_EQ(Find(next, JournalRecord::Kind::kExcluded)->node, "a");
@@ -190,7 +191,7 @@ TEST(ExcludeHost, AHostThatIsNotKnownIsNotExcluded) {
   d.Join(1, "worker", 0);
   d.End(1, job::Exited(7));
   EXPECT_EQ(Find(d, JournalRecord::Kind::kExcluded), nullptr);
-  EXPECT_EQ(d.core.state_of(0), TaskState::kRunning);  // a retry like any other
+  EXPECT_EQ(d.core.state_of(0), TaskState::kRunning);  // an ordinary retry
 }
 
 TEST(ExcludeHost, ControllersAreTold) {

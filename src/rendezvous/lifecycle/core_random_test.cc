@@ -1,4 +1,4 @@
-// The coordinator's rules under random orders of events: what must hold in all of them.
+// The coordinator's rules under random orders of events: properties that hold in all of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A world of launchers that do what they are told, at random times, and die at random.
+// Simulated launchers that obey at random times and die at random.
 class World {
  public:
   explicit World(uint64_t seed)
@@ -41,7 +41,7 @@ class World {
     bool running = false;
     bool draining = false;
     std::optional<job::TaskEnd> unacked;
-    std::string interrupted;  // it was told to stop by others, and starts nothing any more
+    std::string interrupted;  // something else told it to stop; it starts nothing any more
     bool released = false;
     bool told = false;  // its unacked end, on this connection
   };
@@ -115,7 +115,7 @@ class World {
     }
   }
 
-  // Half of them stand still, one in twenty has moved.
+  // Half of them are idle, one in twenty has been active.
   LauncherHeartbeat Beat(const Launcher& l) {
     LauncherHeartbeat beat{l.member, l.last_attempt, std::nullopt};
     if (seed_ % 2 == 0) beat.still = Roll(20) == 0 ? Millis(0) : Millis(10'000);
@@ -275,8 +275,8 @@ class World {
     l->draining = false;
   }
 
-  // What the journal holds is what the core is: another one made of it agrees, and so it does when
-  // the records went through their text.
+  // A core restored from the journal equals the original, also after the records went through their
+  // text form.
   void CheckRestore() {
     std::vector<JournalRecord> read;
     for (const JournalRecord& record : driver_->records) {
@@ -295,7 +295,7 @@ class World {
       ASSERT_EQ(twin.attempt_of(task), driver_->core.attempt_of(task));
     }
     ASSERT_EQ(twin.Cluster(), driver_->core.Cluster());
-    // And goes on from there by itself.
+    // And it continues from there.
     for (const Action& action : twin.Begin(driver_->now)) {
       ASSERT_NE(action.kind, Kind::kStart) << "nobody is connected to a new coordinator";
     }
@@ -336,8 +336,8 @@ class World {
     EXPECT_FALSE(driver_->core.verdict()->reason.empty());
   }
 
-  // Nobody of a scope that is started again runs on when the others' next attempt begins, and roles
-  // keep their order.
+  // No task of a group restart runs on when the others' next attempt begins, and roles keep their
+  // order.
   void CheckScopes(const JournalRecord& record) {
     if (record.kind == JournalRecord::Kind::kStarted) {
       ASSERT_FALSE(restarting_group_[record.task]) << "started before its scope was together";
@@ -436,7 +436,7 @@ TEST(CoreProperties, HoldInRandomOrders) {
     resumes += world.resumes();
     exclusions += world.exclusions();
   }
-  EXPECT_GT(regroups, 100);  // it is no test of them otherwise
+  EXPECT_GT(regroups, 100);  // otherwise they are not tested
   EXPECT_GT(inspections, 100);
   EXPECT_GT(resumes, 30);
   EXPECT_GT(exclusions, 30);

@@ -1,5 +1,5 @@
-// Restart scopes, the order of roles, and what a file says of ends: under a clock that the test
-// turns.
+// Restart scopes, the order of roles, and the job file's rules for ends: with a clock that the test
+// controls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(Scope, TheFirstDeathIsCountedForTheLifeOfTheJobAndNamed) {
   CoreDriver d(job);
   d.JoinAll();
   for (int round = 0; round < 2; ++round) {
-    // The other one dies of it before it hears anything, with the code of a program's own error.
+    // The other task dies of it before it is told, with the exit code of a program's own error.
     d.End(static_cast<MemberId>(1 + round), job::Signaled(9));
     d.End(static_cast<MemberId>(2 - round), job::Exited(1));
     d.Pass(Millis(2'000));
@@ -160,7 +160,7 @@ TEST(Theft, OfAPortStartsAllAgainWithOthersAndCountsAgainstNobody) {
   EXPECT_EQ(d.core.generation(), 2);
   EXPECT_EQ(d.Count(Kind::kStart), 3);
   EXPECT_EQ(d.core.Cluster().roles[1].members[0].ports, std::vector<uint16_t>{5003});
-  // One that failed for it before anybody looked.
+  // A task that failed of it before the watcher looked.
   d.Do(ProgramEnded{3, 1, job::Exited(1), "", -1, "its port 5003 is taken: process 7 (nc)"});
   EXPECT_FALSE(d.core.verdict());
   EXPECT_EQ(d.Count(Kind::kDrain), 2);
@@ -203,7 +203,7 @@ TEST(Order, AfterReadyEvenWhenItIsStartedAgain) {
   EXPECT_EQ(d.core.state_of(0), TaskState::kJoined);
   d.Do(ProgramReady{3, 0});
   EXPECT_EQ(d.core.state_of(0), TaskState::kRunning);
-  d.Do(ProgramReady{3, 0});  // told again
+  d.Do(ProgramReady{3, 0});  // a repetition
   EXPECT_EQ(d.Count(Kind::kRecord), 0);
   // A worker that dies with its server waits for it.
   d.End(2, job::Signaled(11));

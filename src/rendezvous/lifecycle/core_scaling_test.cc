@@ -1,4 +1,4 @@
-// Roles that grow and shrink, and jobs that go on with fewer: under a clock that the test turns.
+// Elastic roles, and jobs that go on with fewer tasks: with a clock that the test controls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ job::Job Impatient(job::Job job) {
   return job;
 }
 
-// Worker 0 joins and lives, and nobody else comes while the 20 s of an impatient job pass.
+// Worker 0 joins and lives; no other task joins within the job's 20 s.
 void OneComes(CoreDriver* d) {
   d->Join(1, "worker", 0);
   for (int i = 0; i < 6; ++i) {
@@ -56,11 +56,11 @@ TEST(ElasticCore, StartsWithItsMinWhenNobodyElseComes) {
   d.Pass(Millis(4'000));
   EXPECT_EQ(d.core.generation(), 0);
   for (const MemberId member : {1, 2}) d.Do(LauncherHeartbeat{member});
-  d.Pass(Millis(2'100));  // 10 s after the last that came
+  d.Pass(Millis(2'100));  // 10 s after the last one joined
   EXPECT_EQ(d.core.generation(), 1);
   EXPECT_EQ(Hosts(d, "worker"), (Names{"h1", "", "h2"}));
   EXPECT_EQ(d.core.state_of(2), TaskState::kRunning);
-  // Who comes late starts, and everybody is told.
+  // A late task starts, and all are told.
   d.Join(3, "worker", 1);
   EXPECT_EQ(d.core.generation(), 2);
   EXPECT_EQ(d.core.state_of(1), TaskState::kRunning);

@@ -1,4 +1,4 @@
-// A job that stands still, under a clock that the test turns.
+// Stalled jobs, with a clock that the test controls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 constexpr Millis kStall(60'000);
 
-// Two workers and a server that run, and beat as the test says.
+// Two running workers and a server whose heartbeats the test sends.
 class Stall : public testing::Test {
  protected:
   static job::Job JobThat(job::OnStall on_stall) {
@@ -25,8 +25,8 @@ class Stall : public testing::Test {
     d->JoinAll();
     ASSERT_EQ(d->core.job_state(), JobState::kRunning);
   }
-  // For `time` all three beat every second; who is in `moving` has just moved, the others have
-  // stood still since `since`. Gives what was said.
+  // Sends heartbeats of all three every second for `time`; tasks in `moving` are active, the others
+  // have been idle since `since`. Gives all actions.
   void Beat(Millis time, const std::vector<MemberId>& moving = {}) {
     const Millis until = d->now + time;
     while (d->now < until) {
@@ -83,7 +83,7 @@ TEST_F(Stall, IsSaidWithTheEvidenceOfAllAndUnsaidWhenItMoves) {
   ASSERT_EQ(Said(Kind::kInspect), 3);
   Answer(1);
   Answer(2);
-  EXPECT_EQ(Last(JournalRecord::Kind::kStalled), nullptr);  // one is missing still
+  EXPECT_EQ(Last(JournalRecord::Kind::kStalled), nullptr);  // one answer is missing
   Answer(3);
   const JournalRecord* stalled = Last(JournalRecord::Kind::kStalled);
   ASSERT_NE(stalled, nullptr);
@@ -91,10 +91,10 @@ TEST_F(Stall, IsSaidWithTheEvidenceOfAllAndUnsaidWhenItMoves) {
   EXPECT_THAT(stalled->text, HasSubstr("stalled: no task has printed"));
   const json::array& tasks = stalled->body.at("tasks").as_array();
   ASSERT_EQ(tasks.size(), 3u);
-  // Who has stood still for the longest comes first.
+  // The longest idle task comes first.
   EXPECT_EQ(tasks[0].as_object().at("last_line").as_string(), "line of 2");
   EXPECT_GE(tasks[0].as_object().at("still_ms").as_int64(), 80'000);
-  // Said once, and nothing is done about it.
+  // Reported once, and nothing else is done.
   Beat(Millis(300'000));
   EXPECT_EQ(Said(Kind::kInspect), 3);
   EXPECT_EQ(Said(Kind::kDrain), 0);
@@ -102,7 +102,7 @@ TEST_F(Stall, IsSaidWithTheEvidenceOfAllAndUnsaidWhenItMoves) {
   EXPECT_EQ(Last(JournalRecord::Kind::kMoving), nullptr);
   Beat(Millis(1'000), {3});
   ASSERT_NE(Last(JournalRecord::Kind::kMoving), nullptr);
-  // And again, once it stands still again.
+  // And again after the next stall.
   Beat(Millis(62'000));
   EXPECT_EQ(Said(Kind::kInspect), 6);
 }
@@ -188,7 +188,7 @@ TEST_F(Stall, IsNeverSaidWithoutALimitNorOfWhoIsNotKnown) {
   d->JoinAll();
   Beat(Millis(3'600'000));
   EXPECT_EQ(Said(Kind::kInspect), 0);
-  // A launcher that says nothing of it is taken to move.
+  // A launcher that does not report activity counts as active.
   Begin(job::OnStall::kFail);
   for (int i = 0; i < 200; ++i) {
     d->Pass(Millis(1000));
@@ -213,7 +213,7 @@ TEST_F(Stall, ACoordinatorThatGoesOnFromTheJournalKnowsOfIt) {
   }
   said.clear();
   Beat(Millis(120'000));
-  EXPECT_EQ(Said(Kind::kInspect), 0);  // it is said already
+  EXPECT_EQ(Said(Kind::kInspect), 0);  // it was reported already
   EXPECT_EQ(Last(JournalRecord::Kind::kMoving), nullptr);
   Beat(Millis(2'000), {1});
   EXPECT_NE(Last(JournalRecord::Kind::kMoving), nullptr);

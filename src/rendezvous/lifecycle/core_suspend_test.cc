@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The job goes on from what `before` has recorded, `resumes` being how often it was to.
+// The job goes on from the records of `before`; `resumes`: how often it was resumed.
 std::unique_ptr<CoreDriver> GoOn(const CoreDriver& before, int resumes) {
   return std::make_unique<CoreDriver>(before.core.job(), true, before.records, resumes);
 }
@@ -29,7 +29,7 @@ TEST(Suspend, WorkersEndBeforeServersAndNobodyHasSucceeded) {
   EXPECT_EQ(d.core.verdict()->state, JobState::kSuspended);
   EXPECT_EQ(d.core.verdict()->reason, "somebody wants it");
   EXPECT_EQ(d.core.job_state(), JobState::kSuspended);
-  // Again by itself, it only says so once more.
+  // Started again without a resumption, it only repeats its verdict.
   const auto again = GoOn(d, 0);
   EXPECT_EQ(again->core.job_state(), JobState::kSuspended);
   again->Do(VerdictAcknowledged{});
@@ -52,7 +52,7 @@ TEST(Suspend, AllStartAgainInANewGenerationWhenItIsResumed) {
   EXPECT_EQ(next->core.generation(), 2);
   EXPECT_EQ(next->core.job_state(), JobState::kRunning);
   for (int task = 0; task < 3; ++task) EXPECT_EQ(next->core.attempt_of(task), 1);
-  // A coordinator that dies then is not resumed once more.
+  // A coordinator that dies now does not resume the job once more.
   const auto crashed = GoOn(*next, 1);
   EXPECT_EQ(crashed->core.state_of(0), TaskState::kRunning);
   // And once more.
@@ -86,7 +86,7 @@ TEST(Suspend, TheRolesSignalComesBeforeSigtermAndHasItsOwnTime) {
   EXPECT_EQ(d.Count(Kind::kKill), 0);
   d.Pass(Millis(200));
   EXPECT_EQ(d.Count(Kind::kKill), 1);
-  // An ordinary stop knows of no such signal.
+  // An ordinary stop does not send that signal.
   CoreDriver stopped(job);
   stopped.JoinAll();
   stopped.Do(Command{StopMode::kDrain, "x"});
@@ -104,7 +104,7 @@ TEST(Suspend, WhoHadEndedWellBeforeStaysSoUnlessOthersMayWaitForIt) {
     d.End(2, job::Signaled(15));
     ASSERT_EQ(d.core.verdict()->state, JobState::kSuspended);
     auto next = GoOn(d, 1);
-    // The engine makes launchers for all; who has nothing to do goes, and is not waited for.
+    // The engine makes launchers for all tasks; those without work leave and are not waited for.
     next->Do(LauncherJoined{11, "worker", 0, 0, "n", 0, -1, false});
     EXPECT_EQ(next->Count(Kind::kRelease), together ? 0 : 1);
     EXPECT_EQ(next->Count(Kind::kRefuse), 0);

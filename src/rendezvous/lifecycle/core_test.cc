@@ -1,4 +1,4 @@
-// The coordinator's rules, one by one, under a clock that the test turns.
+// The coordinator's rules, one by one, with a clock that the test controls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(Core, GatheringWithoutAControllerSaysSo) {
               HasSubstr("the controller, which has them started, is gone"));
 }
 
-// A controller that is stopped by a signal before it connects is waited for while it lives.
+// A controller that is paused before it connects is waited for while it lives.
 TEST(Core, AControllerThatLivesIsWaitedFor) {
   job::Job job = Make(1, 0);
   job.limits.gather = Millis(15'000);
@@ -66,10 +66,10 @@ TEST(Core, AControllerThatLivesIsWaitedFor) {
   d.Pass(Millis(1'500));
   ASSERT_TRUE(d.core.verdict());
   EXPECT_EQ(d.core.verdict()->state, job::JobState::kCancelled);
-  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("nobody controlled the job for 10.0 s"));
+  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("no controller was connected for 10.0 s"));
 }
 
-// Its processes may be stopped: only the engine can make room for another launcher.
+// Its processes may be paused: only the engine can make room for another launcher.
 TEST(Core, ALauncherThatIsSilentIsToBeReplaced) {
   for (const bool silent : {true, false}) {
     CoreDriver d(Make(1, 0));
@@ -91,22 +91,27 @@ TEST(Core, ALauncherThatIsSilentIsToBeReplaced) {
   }
 }
 
-// Its controller goes before the job's only task has ended.
-CoreDriver Forsaken(bool holds, Millis before) {
+CoreLimits VerdictLimits(bool holds) {
   CoreLimits limits;
   limits.holds_verdict = holds;
   limits.linger = Millis(600'000);
-  CoreDriver d(Make(1, 0), true, {}, 0, limits);
-  d.Join(1, "worker", 0);
-  d.Do(ControllerDisconnected{});
-  d.Pass(before);
-  return d;
+  return limits;
 }
 
-// Whoever cannot read it from a file is to hear it when he is back.
+// A job of one running task whose controller left `before` ago.
+struct DriverWithoutController : CoreDriver {
+  DriverWithoutController(bool holds, Millis before)
+      : CoreDriver(Make(1, 0), true, {}, 0, VerdictLimits(holds)) {
+    Join(1, "worker", 0);
+    Do(ControllerDisconnected{});
+    Pass(before);
+  }
+};
+
+// A controller that cannot read the verdict from a file gets it when it reconnects.
 TEST(Core, AVerdictThatIsHeldWaitsForAControllerThatWentBeforeIt) {
   for (const bool holds : {false, true}) {
-    CoreDriver d = Forsaken(holds, Millis(4'000));
+    DriverWithoutController d(holds, Millis(4'000));
     d.End(1, job::Exited(0));
     ASSERT_TRUE(d.core.verdict());
     EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
@@ -120,7 +125,7 @@ TEST(Core, AVerdictThatIsHeldWaitsForAControllerThatWentBeforeIt) {
 }
 
 TEST(Core, AVerdictForTheLackOfAControllerWaitsForNobody) {
-  CoreDriver d = Forsaken(true, CoreLimits().controller_loss);
+  DriverWithoutController d(true, CoreLimits().controller_loss);
   d.End(1, job::Signaled(15));
   ASSERT_TRUE(d.core.verdict());
   EXPECT_EQ(d.core.verdict()->state, JobState::kCancelled);
@@ -171,7 +176,7 @@ TEST(Core, FollowersAreDrainedInTheVeryStepOfTheLastEndWellOrBadly) {
   }
 }
 
-// Else a parameter server would look for others to give its rows to, for seconds.
+// Otherwise a parameter server would look for seconds for others that take its rows.
 TEST(Core, AFollowerIsToldThatTheJobEndsBeforeItIsDrained) {
   for (const bool stopped : {false, true}) {
     CoreDriver d(Make(2, 2));
@@ -191,7 +196,7 @@ TEST(Core, AFollowerIsToldThatTheJobEndsBeforeItIsDrained) {
   }
 }
 
-// So that it can tell a stop that the job asked for from one that others did.
+// So that it can distinguish a stop by the job from one by something else.
 TEST(Core, AWorkerOfOursIsToldThatTheJobEndsBeforeItIsDrained) {
   for (const job::Framework framework : {job::Framework::kShoal, job::Framework::kGeneric}) {
     job::Job job = Make(2, 0);
@@ -307,12 +312,12 @@ TEST(Core, TheJobsRestartsAreCountedOverAllItsTasksAndItsWholeLife) {
   d.JoinAll();
   for (const MemberId member : {1, 2}) {
     d.End(member, job::Signaled(9));
-    for (int i = 0; i < 16; ++i) {  // then nobody's death is a consequence any more
+    for (int i = 0; i < 16; ++i) {  // then no death is a consequence any more
       d.Pass(Millis(2'000));
       for (const MemberId other : {1, 2, 3}) d.Do(LauncherHeartbeat{other});
     }
   }
-  // A coordinator that comes back has counted them too.
+  // A restarted coordinator has counted them too.
   CoreDriver again(job, true, d.records);
   for (const MemberId member : {1, 2, 3}) {
     const int index = static_cast<int>(member) - 1;
@@ -359,7 +364,7 @@ TEST(Core, WhoComesBackIsToldWhoHasEnded) {
   CoreDriver d(Make(3, 1));
   d.JoinAll();
   d.End(2, job::Exited(0));
-  EXPECT_EQ(d.Count(Kind::kDescribe), 0);  // nobody has lost what worker 1 told before it ended
+  EXPECT_EQ(d.Count(Kind::kDescribe), 0);  // no task has lost what worker 1 told before it ended
   EXPECT_EQ(d.core.Cluster().FindRole("worker")->ended, std::vector<int>{1});
   d.End(4, job::Signaled(9));  // the server, and worker 0 with it
   d.End(1, job::Signaled(9));
@@ -369,7 +374,7 @@ TEST(Core, WhoComesBackIsToldWhoHasEnded) {
   EXPECT_EQ(d.core.attempt_of(0), 1);
   EXPECT_EQ(d.Count(Kind::kDescribe), 2);  // to all, before each start
   EXPECT_EQ(d.Count(Kind::kStart), 2);
-  // From now on the end of another may be what a server forgets that has just come back.
+  // From now on a restarted server may have forgotten the end of another task.
   d.End(3, job::Exited(0));
   EXPECT_EQ(d.Count(Kind::kDescribe), 1);
   EXPECT_EQ(d.core.Cluster().FindRole("worker")->ended, (std::vector<int>{1, 2}));
@@ -473,7 +478,7 @@ TEST(Core, ADeadlineAndALostController) {
   EXPECT_EQ(e.core.state_of(0), TaskState::kDraining);
   e.End(1, job::Exited(0));
   EXPECT_EQ(e.core.verdict()->state, JobState::kCancelled);
-  // Nobody is left to acknowledge it.
+  // No controller is left to acknowledge it.
   e.Do(LauncherDisconnected{1});
   EXPECT_EQ(e.Count(Kind::kExit), 1);
 }
@@ -493,7 +498,7 @@ TEST(Core, DrainThenStopThenKill) {
   EXPECT_EQ(d.core.verdict()->state, JobState::kCancelled);
 }
 
-// Ends well after a person has stopped the job: it has saved, but the job has not done its work.
+// Ends well after the job was stopped: it has saved, but the job's work is not done.
 TEST(Core, AJobThatWasStoppedIsCancelledHoweverWellItsTasksEnd) {
   for (const StopMode mode : {StopMode::kDrain, StopMode::kStop}) {
     CoreDriver d(Make(2, 1));
@@ -517,7 +522,7 @@ TEST(Core, AStopAfterTheVerdictWasDecidedChangesNothing) {
   EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
 }
 
-// As a launcher tells it that got SIGTERM from its engine, or from a person.
+// The report of a launcher that got SIGTERM from its engine or from a person.
 void EndInterrupted(CoreDriver* d, MemberId member, const job::TaskEnd& end) {
   const int attempt = d->core.attempt_of(*d->core.TaskOf(member));
   d->Do(
@@ -532,8 +537,8 @@ TEST(Core, AGoodEndThatOthersCausedIsALossAndIsRestartedByPolicy) {
     EXPECT_EQ(d.core.state_of(0), TaskState::kCreated) << code;
     EXPECT_EQ(d.Count(Kind::kRefuse), 1) << "that launcher starts nothing any more";
     EXPECT_EQ(d.core.MemberOf(0), 0u);
-    d.Do(
-        LauncherLost{"worker", 0, 0, "exited with 77"});  // the engine's word, later: the same loss
+    d.Do(LauncherLost{"worker", 0, 0,
+                      "exited with 77"});  // the engine's later report of the same loss
     d.Join(11, "worker", 0, 1);
     d.Pass(Millis(1'500));
     EXPECT_EQ(d.core.state_of(0), TaskState::kRunning) << code;
@@ -562,7 +567,7 @@ TEST(Core, AnEndThatOthersCausedFailsTheJobWhereNothingIsRestarted) {
                         "coordinator had not sent; that it then ended well does not count"));
 }
 
-// SIGTERM reached its program, and not yet its launcher: the workers would wait for it for ever.
+// SIGTERM reached its program but not yet its launcher: the workers would wait for it for ever.
 TEST(Core, AServerOfOursThatEndsBeforeItsWorkersIsALoss) {
   for (const job::Framework framework : {job::Framework::kShoal, job::Framework::kGeneric}) {
     job::Job job = Make(1, 1);

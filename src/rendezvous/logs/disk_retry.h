@@ -1,5 +1,5 @@
-// How long what a disk refuses is tried again before that is an end (ADR 141): the same for a
-// coordinator or launcher that starts and for a program that is started.
+// Retries of disk operations that fail for a while (ADR 141): the same limits for a coordinator, a
+// launcher and a program that start.
 #pragma once
 
 #include <chrono>
@@ -13,20 +13,20 @@ namespace shoal::rendezvous {
 
 inline constexpr Duration kDiskRetryInterval = std::chrono::milliseconds(100);
 
-// 10 s after an error of the device (EIO and all that has no code of its own), 0 for one that does
-// not pass by itself.
+// 10 s for an error of the device (EIO and every error without a code of its own), 0 for errors
+// that do not pass by themselves.
 inline Duration DeviceErrorTimeout(const Status& error) {
   return error.code() == Code::kUnknown ? Duration(std::chrono::seconds(10)) : Duration(0);
 }
 
-// Also 1 min where there is no room.
+// Also 1 min for a full disk.
 inline Duration DiskErrorTimeout(const Status& error) {
   if (error.code() == Code::kResourceExhausted) return std::chrono::minutes(1);
   return DeviceErrorTimeout(error);
 }
 
-// What `start` gives, a Result, once that is no error that may pass: patience(error) is how long it
-// is tried again. Blocks; logs the first error.
+// Calls `start`, which returns a Result, until it succeeds or has failed for patience(error).
+// Blocks; logs the first error.
 template <typename Start, typename Patience = Duration (*)(const Status&)>
 auto RetryOnDiskError(Start start, Patience patience = DiskErrorTimeout) -> decltype(start()) {
   const TimePoint begun = RealClock::Get()->Now();

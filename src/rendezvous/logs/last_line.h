@@ -1,5 +1,4 @@
-// How much of a task's last line is kept with its end: what a program says last often ends with
-// what to do about it.
+// How many bytes of a task's last line are stored with its end.
 #pragma once
 
 #include <cstddef>

@@ -12,8 +12,8 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr std::string_view kSuffix = ".log";
-// What a hole of a segment reads as: this line, filled up with blanks, from each multiple of
-// kLongestGapLine in the file. The holes themselves begin and end at such multiples.
+// Contents of a hole in a segment: this line, padded with blanks, from each multiple of
+// kLongestGapLine in the file. Holes begin and end at such multiples.
 constexpr std::string_view kHoleLine = "[shoal: what follows could not be stored either]";
 
 std::optional<int> ParseNumber(std::string_view text) {
@@ -29,7 +29,7 @@ int64_t RoundUp(int64_t offset) {
   return (offset + kLongestGapLine - 1) / kLongestGapLine * kLongestGapLine;
 }
 
-// What stands at these offsets of a hole, whichever part of it is read.
+// The text at these offsets of a hole, whichever part of it is read.
 void FillHole(int64_t offset, char* to, int64_t size) {
   for (int64_t i = 0; i < size; ++i) {
     const auto at = static_cast<size_t>((offset + i) % kLongestGapLine);
@@ -121,7 +121,7 @@ Result<int64_t> LogWriter::Append(int64_t offset, std::string_view bytes) {
   return static_cast<int64_t>(bytes.size());
 }
 
-// Of a long one the rest stays a hole.
+// The rest of a long gap stays a hole.
 Status LogWriter::FillGap(int64_t end) {
   std::string head = GapLine(end - size_);
   const int64_t hole = std::min(end, RoundUp(size_ + static_cast<int64_t>(head.size())));

@@ -1,7 +1,6 @@
-// Log segments: what one attempt of one task printed, byte for byte, in DIR/logs. The task's
-// launcher writes them where it sees the coordinator's directory, else the coordinator; the
-// controller's log store and `shoal logs` read them, also while they grow
-// (docs/formats/rendezvous.md, "Log segments").
+// Log segments: the output of one attempt of one task, byte for byte, in DIR/logs. Written by the
+// task's launcher where it sees the coordinator's directory, else by the coordinator; read by the
+// controller's log store and `shoal logs`, also while they grow (docs/formats/log-segments.md).
 #pragma once
 
 #include <compare>
@@ -16,7 +15,7 @@
 
 namespace shoal::rendezvous {
 
-// Which log: one attempt of one task.
+// Names a log: one attempt of one task.
 struct LogKey {
   std::string role;
   int index = 0;
@@ -24,34 +23,35 @@ struct LogKey {
   auto operator<=>(const LogKey&) const = default;
 };
 
-// "worker-3.0.log". An attempt that printed nothing has no file.
+// "worker-3.0.log". An attempt without output has no file.
 std::string LogFileName(const LogKey& key);
-// Whether the key, which may have come over a socket, names a file of its directory.
+// Whether the key, which may come from a socket, names a file inside the directory.
 bool IsFileName(const LogKey& key);
 // None for a file of another kind.
 std::optional<LogKey> ParseLogFileName(std::string_view name);
 
-// Names a directory as long as this machine is up: its boot, device and inode, which are the same
-// through every mount and every path. Whoever finds the same for a directory of his own sees that
-// one.
+// Identifies a directory as long as this machine is up, by boot id, device and inode, which are the
+// same through every mount and path. Two processes with equal identities see the same directory.
 Result<std::string> DirectoryIdentity(const std::filesystem::path& directory);
 
-// What stands in a segment in the place of `bytes` that are lost: a line, filled up with blanks to
-// that length, or to kLongestGapLine.
+// The text that replaces `bytes` lost bytes in a segment: one line, padded with blanks to that
+// length, or to kLongestGapLine.
 inline constexpr int64_t kLongestGapLine = 1 << 20;
 std::string GapLine(int64_t bytes);
 
-// Appends; one writer a segment. Not thread-safe.
+// Data bytes of one log frame; a longer line is cut into several.
+inline constexpr size_t kMaxLogData = 64 << 10;
+
+// Appends to a segment, which has one writer. Not thread-safe.
 class LogWriter {
  public:
-  // Opens or makes the segment in `directory`, and goes on at its end.
+  // Opens or creates the segment in `directory` and continues at its end.
   static Result<LogWriter> Open(const std::filesystem::path& directory, const LogKey& key);
 
-  // Stores bytes that begin at `offset`. What is stored already is skipped, so a sender may repeat
-  // itself: each byte is stored once. Gives how many bytes were new. A gap (bytes for which the
-  // disk had no room, or that an earlier coordinator acknowledged and a crash of its machine lost)
-  // keeps its length and begins with a line that tells of it (GapLine). After an error nothing of
-  // the call is left in the file.
+  // Stores bytes that begin at `offset`. Bytes stored before are skipped, so a sender may repeat
+  // itself. Returns how many bytes were new. A gap (bytes that a full disk refused, or that an
+  // earlier coordinator acknowledged and its machine lost) keeps its length and begins with
+  // GapLine. After an error nothing of the call is left in the file.
   Result<int64_t> Append(int64_t offset, std::string_view bytes);
 
   int64_t size() const { return size_; }  // of what is stored; the offset to go on at

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "rendezvous/logs/last_line.h"
-#include "rendezvous/protocol/messages.h"
+#include "rendezvous/logs/log_segment.h"
 
 namespace shoal::rendezvous {
 namespace {
 
-// A letter, a digit, or a byte of either beyond ASCII: rules of '-' or '=' say nothing.
+// A letter, a digit, or a byte of one beyond ASCII: lines of '-' or '=' say nothing.
 bool IsText(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x80 || (byte >= '0' && byte <= '9') ||
@@ -30,7 +30,7 @@ void LogSpool::Append(int attempt, std::string_view bytes) {
     offset_ = 0;
   }
   while (!bytes.empty()) {
-    // Small writes join the last chunk as long as it has not left.
+    // Small writes join the last chunk unless it was sent.
     const bool joins = chunks_.size() > sent_ && chunks_.back().attempt == attempt &&
                        chunks_.back().bytes.size() < kMaxLogData;
     if (!joins) chunks_.push_back({attempt, offset_, {}});
@@ -62,7 +62,7 @@ void LogSpool::Ack(int attempt, int64_t bytes) {
   while (!chunks_.empty()) {
     const Chunk& front = chunks_.front();
     const int64_t end = front.offset + static_cast<int64_t>(front.bytes.size());
-    // A chunk that was not sent may still grow.
+    // An unsent chunk may still grow.
     const bool stored = front.attempt < attempt || (front.attempt == attempt && end <= bytes);
     if (!stored || sent_ == 0) return;
     DropFront();
@@ -84,7 +84,7 @@ void LastLine::Feed(std::string_view bytes) {
   if (HasText(current_)) last_ = current_;
   bytes.remove_prefix(first + 1);
   current_.clear();
-  // Of many lines only the last one with text counts, so they are looked at from the end.
+  // Only the last line with text counts, so the search goes from the end.
   const size_t last = bytes.rfind('\n');
   add(bytes.substr(last == std::string_view::npos ? 0 : last + 1));
   for (size_t end = last; end != std::string_view::npos;) {

@@ -1,8 +1,8 @@
-// What a program printed and the coordinator has not yet acknowledged. Used by launcher.cc where it
-// cannot write the log itself.
+// Output of a program that the coordinator has not acknowledged yet. Used by launcher.cc where it
+// cannot write the log file itself.
 //
-// Bounded by who fills it: above kSpoolLimit the launcher stops reading the program's pipe, so the
-// program waits, and nothing is lost.
+// The caller bounds it: above kSpoolLimit the launcher stops reading the program's pipe, so that
+// the program blocks and nothing is lost.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace shoal::rendezvous {
 
 inline constexpr size_t kSpoolLimit = 64 << 20;
 
-// Plain data structure; not thread-safe.
+// Queue of log chunks with a send position. Not thread-safe.
 class LogSpool {
  public:
   struct Chunk {
@@ -24,15 +24,17 @@ class LogSpool {
     std::string bytes;
   };
 
-  // What is appended to the attempt's log begins at this offset: the rest of it is stored.
+  // Bytes that are appended to the attempt's log begin at this offset.
   void Begin(int attempt, int64_t offset);
-  // Appends to the log of an attempt; attempts come in order. Chunks are at most kMaxLogData long.
+  // Appends to the log of an attempt; attempts come in order. Chunks have at most kMaxLogData
+  // bytes.
   void Append(int attempt, std::string_view bytes);
-  // The next chunk to send, and marks it sent; null if all were. Valid until the next call of Ack.
+  // The next unsent chunk, which is marked as sent; null if there is none. Valid until the next
+  // Ack.
   const Chunk* Next();
-  // True if nothing up to the end of this attempt's log waits to be sent.
+  // True if no chunk up to the end of this attempt's log is unsent.
   bool AllSent(int attempt) const;
-  // The connection was lost: everything that was not acknowledged is sent again.
+  // The connection was lost: unacknowledged chunks are sent again.
   void Rewind() { sent_ = 0; }
   // The attempt's log is stored up to `bytes`.
   void Ack(int attempt, int64_t bytes);
@@ -53,12 +55,11 @@ class LogSpool {
   int64_t offset_ = 0;
 };
 
-// The last line with a letter or digit of what is fed, for "its last line was: …". Keeps at most
-// kLastLineBytes.
+// The last line with a letter or digit, for "its last line was: …". Keeps at most kLastLineBytes.
 class LastLine {
  public:
   void Feed(std::string_view bytes);
-  // Of the line under way if it has any text, else of the last complete one.
+  // The unfinished line if it has text, else the last complete one.
   const std::string& text() const;
   void Clear();
 

@@ -115,7 +115,7 @@ void TaskLogs::Finish(const LogKey& key) {
   const auto log = open_.find(key);
   if (log == open_.end()) return;
   if (!log->second.pending.empty()) Retry(key, &log->second, true);
-  // Nothing more comes that would tell of the gap.
+  // No later bytes will show the gap.
   if (log->second.given_up > log->second.writer.size())
     (void)log->second.writer.Append(log->second.given_up, "");
   finished_.insert(key);

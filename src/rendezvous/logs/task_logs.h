@@ -1,4 +1,4 @@
-// The segments that a coordinator is writing. Used by coordinator.cc.
+// The log segments that a coordinator writes or syncs. Used by coordinator.cc.
 #pragma once
 
 #include <algorithm>
@@ -18,58 +18,58 @@
 
 namespace shoal::rendezvous {
 
-// Lines that cannot be stored (the disk is full) are pending in memory and tried again, for
-// kUnstoredLinesTimeout and up to kMaxUnstoredBytes of each log; then they are given up, and a line
-// in the log tells of the gap (GapLine): a full disk costs lines, not the job.
+// Lines that cannot be stored (a full disk) are buffered and tried again for kUnstoredLinesTimeout
+// and up to kMaxUnstoredBytes per log. Then they are given up and a line in the log marks the gap
+// (GapLine): a full disk costs lines, not the job.
 inline constexpr Duration kUnstoredLinesTimeout = std::chrono::seconds(10);
 inline constexpr size_t kMaxUnstoredBytes = size_t{4} << 20;
 
-// Belongs to the loop's thread.
+// Stores bytes, decides when launchers get acknowledgements, and hands finished logs to the next
+// commit. Belongs to the loop's thread.
 class TaskLogs {
  public:
-  // `on_lost`: lines were given up; called once for each log.
+  // `on_lost`: lines were given up; called once per log.
   TaskLogs(std::filesystem::path directory,
            std::function<void(const LogKey&, const Status&)> on_lost,
            const Clock* clock = RealClock::Get())
       : directory_(std::move(directory)), on_lost_(std::move(on_lost)), clock_(clock) {}
 
-  // A launcher says that it has written its log up to `bytes` itself; gives what of it is there. A
-  // log that is not there (the directory was moved or removed) is lost.
+  // A launcher has written its log up to `bytes` itself. Returns how much of it this process sees;
+  // a log that is missing (its directory was moved or removed) is lost.
   int64_t Written(const LogKey& key, int64_t bytes);
-  // Stores bytes at an offset; gives the log's length.
+  // Stores bytes at an offset. Returns the log's length.
   int64_t Store(const LogKey& key, int64_t offset, std::string_view bytes);
-  // Whether somebody else is to keep the logs as well; then nothing is acknowledged before that one
-  // has said, by OnMirrored, that it has it.
+  // Whether a controller mirrors the logs. Then bytes are acknowledged only after OnMirrored.
   void SetMirrored(bool mirrored);
-  // It has this log up to here.
+  // The controller has this log up to `bytes`.
   void OnMirrored(const LogKey& key, int64_t bytes);
-  // True if so much was stored since the last acknowledgement that one is due.
+  // True if enough was stored since the last acknowledgement.
   bool AckDue(const LogKey& key) const;
   // The length to acknowledge now.
   int64_t Ack(const LogKey& key);
-  // Open logs with bytes that were not acknowledged, after what is pending was tried again.
+  // Retries buffered bytes, then gives the open logs with unacknowledged bytes.
   std::vector<LogKey> Unacked();
-  // How long the log is in its file; 0 if it is not open.
+  // Length of the log's file; 0 if it is not open.
   int64_t size(const LogKey& key) const;
 
-  // The attempt has ended: its log, whoever wrote it, is to be synced with the next commit.
+  // The attempt has ended: its log is synced with the next commit.
   void Finish(const LogKey& key);
-  // Adds the descriptors of finished logs, which stay open as long as what is returned.
+  // Appends the descriptors of finished logs. They stay open as long as the returned object lives.
   std::shared_ptr<void> TakeFinished(std::vector<int>* fds);
 
  private:
   struct Open {
     LogWriter writer;
     int64_t acked = 0;
-    int64_t mirrored = INT64_MAX;  // with somebody else
-    std::string pending = {};      // that could not be stored, …
-    int64_t pending_offset = 0;    // … from this offset …
-    TimePoint pending_since{};     // … since then
-    int64_t given_up = 0;          // up to here nothing more is stored
+    int64_t mirrored = INT64_MAX;  // by the controller
+    std::string pending = {};      // bytes that could not be stored
+    int64_t pending_offset = 0;    // their offset
+    TimePoint pending_since{};     // since when
+    int64_t given_up = 0;          // bytes below this offset are not stored any more
     int64_t stored() const { return std::min(std::max(writer.size(), given_up), mirrored); }
   };
   void Buffer(const LogKey& key, Open* log, int64_t offset, std::string_view bytes);
-  // Tries again; gives up what has been pending for too long, or at once if it is the last time.
+  // Retries; gives up bytes that were buffered for too long, or all of them if `last`.
   void Retry(const LogKey& key, Open* log, bool last);
   void Lost(const LogKey& key, const Status& why);
 

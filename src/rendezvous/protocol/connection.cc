@@ -11,6 +11,8 @@ namespace {
 
 constexpr auto kAuthLimit = std::chrono::seconds(5);
 
+// States: challenge sent, proof checked, proved. Until the proof only kAuthLimit keeps the
+// connection open, and nothing it sends reaches the callbacks.
 class SocketConnection final : public Connection {
  public:
   SocketConnection(net::Loop* loop, std::unique_ptr<net::WebSocket> socket, std::string token,

@@ -1,5 +1,6 @@
-// One connection at the coordinator: challenges, checks the proof within 5 s, and only then tells
-// of it. Used by coordinator.cc.
+// A connection on the accepting side: sends a challenge, checks the proof within 5 s, and only then
+// reports the connection. Used by coordinator.cc and remote_shell_server.cc. Belongs to the loop's
+// thread.
 #pragma once
 
 #include <functional>
@@ -16,12 +17,12 @@ namespace shoal::rendezvous {
 class Connection {
  public:
   struct Callbacks {
-    // The token was proved. `hello` is what it said of itself.
+    // The other side has proved the token. `hello` is its first message.
     std::function<void(const json::object& hello)> on_proved;
     // Only after on_proved.
     std::function<void(const std::string& type, const json::object& message)> on_message;
     std::function<void(std::string_view frame)> on_binary;
-    // Once, whatever happened before. Destroys the Connection.
+    // Once, in every case. Destroys the Connection.
     std::function<void()> on_gone;
   };
   static std::unique_ptr<Connection> Greet(net::Loop* loop, std::unique_ptr<net::WebSocket> socket,
@@ -29,7 +30,7 @@ class Connection {
   virtual ~Connection() = default;
 
   virtual void Send(std::string_view type, json::object fields) = 0;
-  // A whole message, shared by many receivers.
+  // A complete message that many receivers share.
   virtual void SendShared(std::shared_ptr<const std::string> bytes, bool text) = 0;
   virtual void SendBinary(std::string frame) = 0;
   virtual size_t queued_bytes() const = 0;

@@ -18,14 +18,17 @@ namespace {
 
 constexpr auto kFirstPause = std::chrono::milliseconds(1);
 constexpr auto kLastPause = std::chrono::milliseconds(250);
-constexpr int kQuickDials = 64;  // at the first pause: a coordinator that is just starting
+constexpr int kQuickDials = 64;  // with the first pause, for a coordinator that is just starting
 constexpr auto kLeastDial = std::chrono::milliseconds(500);
 constexpr auto kAuthLimit = std::chrono::seconds(5);
 constexpr auto kLeastSample = std::chrono::seconds(1);
-// One that lives but does not answer has been stopped (SIGSTOP, a debugger): it is waited for so
-// many times as long as one that is away.
+// A coordinator that lives but does not answer is paused (SIGSTOP, a debugger): it is dialled so
+// many times longer than one that is gone.
 constexpr int kStoppedPatience = 20;
 
+// States: dialling, proving, up, waiting for the next dial, given up. Each dial asks `find` again.
+// Time in which this process was paused counts neither as the coordinator's silence nor against
+// give_up_after (PausableClock).
 class SocketCoordinatorConnection final : public CoordinatorConnection {
  public:
   SocketCoordinatorConnection(net::Loop* loop, CoordinatorConnectionOptions options,
@@ -108,7 +111,7 @@ class SocketCoordinatorConnection final : public CoordinatorConnection {
     }
   }
 
-  // Before both sides have proved the token, nothing that comes is acted upon.
+  // Nothing received before both proofs has an effect.
   void Greet(const std::string& type, const json::object& message) {
     if (type == "challenge" && client_nonce_.empty()) {
       server_nonce_ = GetStringOr(message, "nonce", "");
@@ -125,14 +128,16 @@ class SocketCoordinatorConnection final : public CoordinatorConnection {
       const std::string proof = GetStringOr(message, "proof", "");
       const std::string expected = ServerProof(options_.token, server_nonce_, client_nonce_);
       if (!EqualInConstantTime(proof, expected)) {
-        return Failed(Unauthenticated("who answers is not " + options_.who + " of this job"));
+        return Failed(
+            Unauthenticated("the process that answers is not " + options_.who + " of this job"));
       }
       GoUp();
     } else if (type == "error") {
       const std::string text = CleanText(GetStringOr(message, "text", "refused"), 500);
       const bool token = GetStringOr(message, "code", "") == "unauthenticated";
       const Status error = token ? Unauthenticated(text) : FailedPrecondition(text);
-      // Once this job's coordinator has been reached, who refuses is another one at its old port.
+      // After this job's coordinator was reached once, a refusal comes from another one on its old
+      // port.
       if (token && !was_up_) return GiveUp(error);
       Failed(error);
     } else {
@@ -154,7 +159,7 @@ class SocketCoordinatorConnection final : public CoordinatorConnection {
     if (callbacks->on_up) callbacks->on_up();
   }
 
-  // While this process is stopped nobody is silent, or away, for it.
+  // While this process is paused, the other side does not count as silent or away.
   void SampleLater() {
     sample_timer_ = loop_->After(options_.heartbeat, [this] {
       (void)time_.Now();
@@ -198,7 +203,7 @@ class SocketCoordinatorConnection final : public CoordinatorConnection {
     if (was && callbacks->on_down) callbacks->on_down(why);
   }
 
-  // Its host takes connections though it says nothing, or its process is known to live.
+  // Its host accepts connections though it sends nothing, or its process is known to live.
   bool Lives(const Status& why) const {
     if (was_up_ && why.code() == Code::kDeadlineExceeded) return true;
     return options_.lives && options_.lives();

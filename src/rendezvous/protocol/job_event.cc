@@ -6,6 +6,10 @@
 namespace shoal::rendezvous {
 namespace {
 
+// Prefixes of the notes that refuse a request.
+constexpr std::string_view kNotScaled = "not scaled: ";
+constexpr std::string_view kNotSuspended = "not suspended: ";
+
 constexpr std::pair<JobEvent::Type, std::string_view> kEventTypes[] = {
     {JobEvent::Type::kJob, "job"},
     {JobEvent::Type::kTask, "task"},
@@ -26,7 +30,7 @@ Result<JobEvent::Type> ParseEventType(std::string_view name) {
   for (const auto& [type, text] : kEventTypes) {
     if (text == name) return type;
   }
-  return InvalidArgument("'" + std::string(name) + "' is no type of event");
+  return InvalidArgument("'" + std::string(name) + "' is not a type of event");
 }
 
 bool IsOfTask(JobEvent::Type type) {
@@ -50,7 +54,7 @@ json::object ObjectOr(const json::object& object, std::string_view field) {
 Status ReadState(const json::object& object, job::TaskState* state) {
   TRY_ASSIGN(const std::string name, GetString(object, "state"));
   const auto parsed = job::ParseTaskState(name);
-  if (!parsed) return InvalidArgument("'" + name + "' is no state of a task");
+  if (!parsed) return InvalidArgument("'" + name + "' is not a state of a task");
   *state = *parsed;
   return Status::Ok();
 }
@@ -58,7 +62,7 @@ Status ReadState(const json::object& object, job::TaskState* state) {
 Status ReadState(const json::object& object, job::JobState* state) {
   TRY_ASSIGN(const std::string name, GetString(object, "state"));
   const auto parsed = job::ParseJobState(name);
-  if (!parsed) return InvalidArgument("'" + name + "' is no state of a job");
+  if (!parsed) return InvalidArgument("'" + name + "' is not a state of a job");
   *state = *parsed;
   return Status::Ok();
 }
@@ -84,6 +88,27 @@ Result<TaskResult> TaskResultFromJson(const json::value& value) {
 }
 
 }  // namespace
+
+Continuation ContinuationOf(const Verdict& verdict) {
+  if (verdict.state != job::JobState::kSuspended) return Continuation::kNone;
+  return verdict.reason == kContinuesInNextAllocation ? Continuation::kNextAllocation
+                                                      : Continuation::kOnResume;
+}
+
+std::string ScaleRefusalText(std::string_view role, std::string_view why) {
+  return std::string(kNotScaled) + std::string(role) + ": " + std::string(why);
+}
+
+std::string SuspendRefusalText(std::string_view why) {
+  return std::string(kNotSuspended) + std::string(why);
+}
+
+RequestRefusal RefusalOf(const JobEvent& event, std::string_view role) {
+  if (event.type != JobEvent::Type::kNote) return RequestRefusal::kNone;
+  if (event.text.starts_with(kNotSuspended)) return RequestRefusal::kSuspend;
+  const bool scale = !role.empty() && event.text.starts_with(ScaleRefusalText(role, ""));
+  return scale ? RequestRefusal::kScale : RequestRefusal::kNone;
+}
 
 bool EndedWell(const Verdict& verdict, const std::vector<std::string>& roles) {
   int tasks = 0;

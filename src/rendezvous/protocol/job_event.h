@@ -1,8 +1,7 @@
-// What happens in a running job, as its coordinator tells it: the stream of events that a
-// controller follows, and the verdict.
+// Events of a running job, as its coordinator publishes them to controllers, and the verdict.
 //
-// Made by coordinator_core, carried by protocol.h, read through client.h. States and ends are
-// job/execution/state.h's. Plain data, copyable.
+// Made by lifecycle/coordinator_core.h, sent by messages.h, received through coordinator_client.h.
+// States and ends are job/state.h's. Plain data, copyable.
 #pragma once
 
 #include <cstdint>
@@ -25,31 +24,34 @@ struct TaskResult {
   std::optional<job::TaskEnd> end;  // of the last attempt; none if it never ran
 };
 
-// verdict.json. `state` is kSucceeded, kFailed or kCancelled; or kSuspended, which is no end of the
-// job, but one of its coordinator.
+// verdict.json. `state` is kSucceeded, kFailed or kCancelled, or kSuspended, which ends the
+// coordinator but not the job.
 struct Verdict {
   job::JobState state = job::JobState::kSucceeded;
-  std::string reason;    // one true sentence, for success too
+  std::string reason;    // one sentence, for success too
   bool gathered = true;  // false: not all tasks came within limits.gather, so the job may be queued
                          // again
   std::vector<TaskResult> tasks;
 };
-// Every task of these roles has ended with exit code 0: of a job that was stopped, it has saved.
+// Whether every task of these roles has ended with exit code 0. Of a stopped job: whether they have
+// saved.
 bool EndedWell(const Verdict& verdict, const std::vector<std::string>& roles);
 json::object VerdictToJson(const Verdict& verdict);
 Result<Verdict> VerdictFromJson(const json::object& object);
 
-// Begins the note that answers a CoordinatorClient::Scale that is refused; then the role, ": " and
-// why.
-inline constexpr const char* kNotScaled = "not scaled: ";
-
-// Likewise of a CoordinatorClient::Suspend.
-// The reason of a suspension after which the engine itself starts the job again.
+// How a job whose verdict is kSuspended goes on.
+enum class Continuation : uint8_t {
+  kNone,            // the job has ended
+  kOnResume,        // when it is resumed
+  kNextAllocation,  // the engine starts it again by itself, in another allocation
+};
+Continuation ContinuationOf(const Verdict& verdict);
+// The reason of a suspension that ends with the engine's next allocation. It is the mark of
+// Continuation::kNextAllocation in journals and verdict.json.
 inline constexpr const char* kContinuesInNextAllocation =
     "the time of its allocation is nearly over; it goes on in another one";
-inline constexpr const char* kNotSuspended = "not suspended: ";
 
-// One thing that happened. Which fields mean something depends on the type.
+// One event. Which fields are set depends on the type.
 struct JobEvent {
   enum class Type : uint8_t {
     kJob,         // job_state (kStarting, kRunning, kFinishing), text (why)
@@ -70,9 +72,9 @@ struct JobEvent {
     kVerdict,     // verdict
   };
   Type type = Type::kJob;
-  // Grows with each event that is in the journal (with gaps), so a controller resumes behind the
-  // last it has stored; 0 for what is told once and not kept (progress, usage, program, notes; the
-  // latest progress and usage of each task is told again to who connects).
+  // Grows with each recorded event, with gaps; a controller resumes after the last one it has
+  // stored. 0 for transient events (progress, usage, program, notes), of which the latest progress
+  // and usage of each task is repeated to every new connection.
   int64_t seq = 0;
   std::string at;  // RFC 3339, coordinator's wall clock
   std::string role;
@@ -90,6 +92,15 @@ struct JobEvent {
   std::string text;
   Verdict verdict;
 };
+
+// A request of a controller that the coordinator has refused by a note.
+enum class RequestRefusal : uint8_t { kNone, kScale, kSuspend };
+// What `event` refuses; kScale only for this role.
+RequestRefusal RefusalOf(const JobEvent& event, std::string_view role = {});
+// Texts of such notes.
+std::string ScaleRefusalText(std::string_view role, std::string_view why);
+std::string SuspendRefusalText(std::string_view why);
+
 std::string_view EventTypeName(JobEvent::Type type);
 json::object EventToJson(const JobEvent& event);
 Result<JobEvent> EventFromJson(const json::object& object);

@@ -308,7 +308,7 @@ Result<LogFrame> DecodeLogFrame(std::string_view bytes) {
   TRY(reader.Get(&magic));
   TRY(reader.Get(&version));
   if (magic != kLogMagic || version != kLogVersion) {
-    return InvalidArgument("this is no log frame of version 1");
+    return InvalidArgument("not a log frame of version 1");
   }
   TRY(reader.Get(&name_bytes));
   TRY(reader.Get(&index));
@@ -348,7 +348,7 @@ Result<JournalFrame> DecodeJournalFrame(std::string_view bytes) {
   TRY(reader.Get(&magic));
   TRY(reader.Get(&version));
   if (magic != kJournalMagic || version != kJournalVersion)
-    return InvalidArgument("this is no journal frame of version 1");
+    return InvalidArgument("not a journal frame of version 1");
   TRY(reader.Get(&offset));
   JournalFrame frame;
   TRY(reader.GetRaw(reader.remaining(), &frame.bytes));

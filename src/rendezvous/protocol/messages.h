@@ -1,9 +1,11 @@
-// The rendezvous' wire: one WebSocket message is either a JSON object with a "type" (control) or a
-// log frame (binary). Byte-exact in docs/formats/rendezvous.md.
+// The wire format of the rendezvous: a WebSocket message is either a JSON object with a "type"
+// (control) or a log frame (binary). Byte-exact in docs/formats/rendezvous.md.
 //
-// Spoken by link.cc (launchers, controllers) and peer.cc (the coordinator's side).
+// Used by coordinator_connection.cc (launchers, controllers) and connection.cc (the coordinator).
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,17 +21,15 @@ namespace shoal::rendezvous {
 
 inline constexpr int kProtocolVersion = 1;
 inline constexpr std::string_view kPath = "/shoal/rendezvous";
-// Longest message to a coordinator, and from it (a description of a large cluster).
+// Longest message to a coordinator, and from it (the description of a large cluster).
 inline constexpr size_t kMaxMessageUp = 1 << 20;
 inline constexpr size_t kMaxMessageDown = 64 << 20;
-// Data bytes of one log frame; a longer line is cut into several.
-inline constexpr size_t kMaxLogData = 64 << 10;
 inline constexpr size_t kMaxName = 255;
 
 // ---- Authentication -----------------------------------------------------------------------------
 
-// Each side proves that it has the token without sending it: HMAC-SHA256 under the token of who
-// proves and both sides' nonces.
+// Each side proves that it has the token without sending it: HMAC-SHA256 of both nonces, with the
+// token as key and a prefix that names the side.
 std::string ClientProof(std::string_view token, std::string_view server_nonce,
                         std::string_view client_nonce);
 std::string ServerProof(std::string_view token, std::string_view server_nonce,
@@ -39,12 +39,12 @@ bool IsHex64(std::string_view text);
 
 // ---- Control ------------------------------------------------------------------------------------
 
-// A message's text from its type and the rest of its fields.
+// Serializes a message with a type and further fields.
 std::string Message(std::string_view type, json::object fields = {});
-// An object whose "type" is a string; InvalidArgument.
+// InvalidArgument unless the text is an object whose "type" is a string.
 Result<json::object> ParseMessage(std::string_view text, std::string* type);
 
-// What a launcher says of itself in its first message.
+// A launcher's first message.
 struct TaskHello {
   std::string role;
   int index = -1;  // -1: any
@@ -72,14 +72,15 @@ struct EndedMessage {
   std::string last_line;
   int64_t log_bytes = 0;      // that the attempt printed; all of them were sent before
   int log_rule = -1;          // of StartMessage::on_log, that a line of it matched first; -1: none
-  std::string port_conflict;  // who else listens on one of its ports; empty: nobody
-  std::string outputs_lost;   // what of its outputs did not come to the coordinator, and why
-  std::string interrupted;  // how others than the coordinator told it to stop before; empty: nobody
+  std::string port_conflict;  // describes another process that has one of its ports; or empty
+  std::string outputs_lost;   // outputs that the coordinator does not have, and why
+  std::string interrupted;    // describes a stop request not from the coordinator; or empty
 };
 json::object ToJson(const EndedMessage& message);
 Result<EndedMessage> EndedFromJson(const json::object& object);
 
-// In a variable of StartMessage: the attempt's own directory for outputs, which its launcher knows.
+// Placeholder in variables of StartMessage for the attempt's output directory, which only its
+// launcher knows.
 inline constexpr std::string_view kOutputMark = "@shoal-output";
 
 struct StartMessage {
@@ -90,16 +91,23 @@ struct StartMessage {
   double cpu = 0;
   int64_t memory_bytes = 0;
   int64_t grace_ms = 0;
-  // Of a task of several processes, by local rank: what each has over `env`. Empty: it is one.
+  // For a task of several processes: the variables of each, by local rank, on top of `env`.
   std::vector<std::vector<std::pair<std::string, std::string>>> processes;
-  job::Ready ready;                 // how to see that it serves
-  uint16_t port = 0;                // … at this port
-  std::vector<std::string> on_log;  // lines that end it
-  int64_t watch_ms = 0;             // look so often whether it moves (movement.h); 0: never
-  // DirectoryIdentity of where the logs are: whoever sees it writes its own there. Empty: the
-  // coordinator does.
+  job::Ready ready;                 // the readiness check
+  uint16_t port = 0;                // that it uses
+  std::vector<std::string> on_log;  // patterns of lines that end it
+  int64_t watch_ms = 0;             // activity sampling interval (activity_tracker.h); 0: none
+  // DirectoryIdentity of the log directory: a launcher that sees the same directory writes its log
+  // itself. Empty: the coordinator writes it.
   std::string log_directory_id;
 };
+// StartMessage::watch_ms for a job with this stall limit, 0 for none: a stall is detected at most a
+// twentieth late, and a program's own periodic work falls into every interval.
+inline std::chrono::milliseconds ActivitySampleInterval(std::chrono::milliseconds stall) {
+  using std::chrono::milliseconds;
+  if (stall.count() == 0) return milliseconds(0);
+  return std::clamp(stall / 20, milliseconds(1'000), milliseconds(30'000));
+}
 json::object ToJson(const StartMessage& message);
 Result<StartMessage> StartFromJson(const json::object& object);
 
@@ -115,7 +123,7 @@ Result<LogFrame> DecodeLogFrame(std::string_view frame);
 
 // ---- The journal --------------------------------------------------------------------------------
 
-// A part of the coordinator's journal: to a controller that keeps it, and back from it.
+// A part of the coordinator's journal: to a controller that mirrors it, and back from it.
 struct JournalFrame {
   int64_t offset = 0;
   std::string_view bytes;  // into the frame
@@ -123,10 +131,10 @@ struct JournalFrame {
 inline constexpr size_t kMaxJournalData = 256 << 10;
 std::string EncodeJournalFrame(int64_t offset, std::string_view bytes);
 Result<JournalFrame> DecodeJournalFrame(std::string_view frame);
-// Whether a binary message is one, by its first bytes.
+// Whether a binary message is a journal frame, by its first bytes.
 bool IsJournalFrame(std::string_view frame);
 
-// Text cut to at most `limit` bytes of valid UTF-8, with what is not replaced by '?'.
+// Cuts text to at most `limit` bytes of valid UTF-8; other bytes become '?'.
 std::string CleanText(std::string_view text, size_t limit);
 
 }  // namespace shoal::rendezvous

@@ -1,8 +1,8 @@
-// The time of a process that may be stopped: by SIGSTOP, by Slurm's suspend, by a laptop that
-// sleeps, or because its machine has no processor for it. What it did not hear of then nobody has
-// failed to say, so that time counts for no deadline.
+// A clock that leaves out the time in which its process did not run: SIGSTOP, Slurm's suspend, a
+// sleeping laptop, or no processor to run on. The other side cannot be blamed for messages that
+// this process could not read, so deadlines do not count that time.
 //
-// Of the coordinator (the job's time) and of link.cc (how long the other side is silent or away).
+// Used for the job's time (coordinator/job_clock.h) and by coordinator_connection.cc.
 #pragma once
 
 #include "base/clock.h"
@@ -11,11 +11,12 @@ namespace shoal::rendezvous {
 
 class PausableClock {
  public:
-  // `longest`: between two calls of Now while the process runs. More than that is lost time.
+  // `longest`: the longest time between two calls of Now while the process runs. A longer gap is
+  // lost time.
   PausableClock(const Clock* clock, Duration longest)
       : clock_(clock), longest_(longest), last_(clock->Now()) {}
 
-  // The clock's time less what was lost. To be asked more often than every `longest`.
+  // The clock's time less the lost time. Call it more often than every `longest`.
   TimePoint Now() {
     const TimePoint now = clock_->Now();
     const Duration gap = now - last_;
@@ -29,14 +30,14 @@ class PausableClock {
     return now - lost_;
   }
 
-  // While it is held it does not pass: those who are waited for are stopped.
+  // While held, the time stands still: the processes that are waited for are paused.
   void Hold(bool held) {
     (void)Now();
     held_ = held;
   }
   bool held() const { return held_; }
 
-  // What was lost since this was asked last.
+  // The time lost since the last call.
   Duration TakeLostTime() {
     const Duration lost = untold_;
     untold_ = Duration::zero();

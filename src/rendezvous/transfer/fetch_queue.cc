@@ -3,7 +3,8 @@
 namespace shoal::rendezvous {
 namespace {
 
-constexpr size_t kWindow = 32;  // requests under way: small files do not wait for each other's way
+constexpr size_t kWindow =
+    32;  // concurrent requests, so that small files do not each cost a round trip
 
 }  // namespace
 
@@ -23,7 +24,7 @@ Status FetchQueue::HandleMessage(const std::string& type, const json::object& me
   if (done() || (type != "content" && type != "missing")) return Status::Ok();
   if (type == "missing")
     return NotFound(GetStringOr(message, "text", "the other side has not got a file"));
-  if (left_ || next_ >= asked_) return DataLoss("the other side sent what nobody asked for");
+  if (left_ || next_ >= asked_) return DataLoss("the other side sent what was not requested");
   TRY_ASSIGN(const int64_t size, GetInt(message, "size"));
   const Target& target = targets_[next_];
   if (size < 0 || size > target.most || (target.exact && size != target.most))

@@ -1,7 +1,7 @@
-// One thing after another that the other side of a connection has, in the order in which they were
-// asked for: requests, "content", bytes (docs/formats/files.md). Without a connection of its own:
-// used by file_fetch.cc, where a host fetches from the coordinator, and by file_intake.cc, where a
-// coordinator does from its controller.
+// Fetches several items over one connection, in the order of the requests: request, "content"
+// message, bytes (docs/formats/files.md). Holds no connection itself: used by file_fetch.cc, where
+// a host fetches from the coordinator, and by file_receiver.cc, where a coordinator fetches from
+// its controller.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,7 @@ class FetchQueue {
     int64_t most = 0;    // bytes
     bool exact = false;  // exactly `most`
   };
-  // Called for each target in order: on_begin (again after a lost connection), on_bytes …,
-  // on_whole.
+  // Called for each target in order: on_begin (again after a reconnection), on_bytes …, on_whole.
   struct Sink {
     std::function<Status(size_t)> on_begin;
     std::function<Status(size_t, std::string_view)> on_bytes;
@@ -37,15 +36,16 @@ class FetchQueue {
   FetchQueue(std::vector<Target> targets, Sink sink, Send send)
       : targets_(std::move(targets)), sink_(std::move(sink)), send_(std::move(send)) {}
 
-  // There is a connection (again): asks for what has not come whole.
+  // A connection is up (again): requests everything that is not complete.
   void Begin();
-  // What comes over it. NotFound for what the other side has not, DataLoss for what nobody asked
-  // for, ResourceExhausted for more than was asked for, and what the sink says.
+  // A message or bytes of the connection. NotFound for an item that the other side lacks, DataLoss
+  // for what was not requested, ResourceExhausted for more than was requested, and the sink's
+  // errors.
   Status HandleMessage(const std::string& type, const json::object& message);
   Status HandleBytes(std::string_view bytes);
 
   bool done() const { return next_ == targets_.size(); }
-  // Whether anything has come since Begin.
+  // Whether anything was received since Begin.
   bool received_any() const { return received_any_; }
 
  private:
@@ -55,9 +55,9 @@ class FetchQueue {
   const std::vector<Target> targets_;
   const Sink sink_;
   const Send send_;
-  size_t next_ = 0;              // what is coming
-  size_t asked_ = 0;             // up to here, on this connection
-  std::optional<int64_t> left_;  // of what is coming; nothing: not offered yet
+  size_t next_ = 0;              // the target being received
+  size_t asked_ = 0;             // targets requested on this connection
+  std::optional<int64_t> left_;  // bytes missing of it; none: no "content" message yet
   bool received_any_ = false;
 };
 

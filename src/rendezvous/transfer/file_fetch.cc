@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kFruitless = 3;
 
-// A queue over a line of its own, until all is here.
-class Fetch {
+// A FetchQueue over a connection of its own, until everything is here.
+class BlockingFetch {
  public:
-  Fetch(std::vector<FetchQueue::Target> targets, FetchQueue::Sink sink)
+  BlockingFetch(std::vector<FetchQueue::Target> targets, FetchQueue::Sink sink)
       : queue_(std::move(targets), std::move(sink),
                [this](const std::string& request, const json::object& fields) {
                  connection_->Send(request, fields);
@@ -64,7 +64,7 @@ class Fetch {
   FetchQueue queue_;
   net::Loop loop_;
   std::unique_ptr<CoordinatorConnection> connection_;
-  int fruitless_ = 0;  // connections in a row that were lost before anything received_any
+  int fruitless_ = 0;  // connections in a row that were lost before any byte came
   bool done_ = false;
   Status result_;
 };
@@ -83,7 +83,8 @@ Result<std::string> FetchManifest(const FetchOptions& options) {
     return Status::Ok();
   };
   sink.on_whole = [](size_t) { return Status::Ok(); };
-  TRY(Fetch({{"get_manifest", {}, host::kMaxManifestBytes, false}}, std::move(sink)).Run(options));
+  TRY(BlockingFetch({{"get_manifest", {}, host::kMaxManifestBytes, false}}, std::move(sink))
+          .Run(options));
   return text;
 }
 
@@ -106,7 +107,7 @@ Status FetchBlobs(const FetchOptions& options, const std::vector<host::Blob>& bl
     writer.reset();
     return Status::Ok();
   };
-  return Fetch(std::move(targets), std::move(sink)).Run(options);
+  return BlockingFetch(std::move(targets), std::move(sink)).Run(options);
 }
 
 }  // namespace shoal::rendezvous

@@ -1,5 +1,5 @@
-// A host's side of shipping a job's directory: fetches from the job's coordinator what the host's
-// cache has not, each content checked against its hash. Used by cli/internal/prepare.cc, in a
+// A host's side of staging a job's directory: fetches the files that the host's cache lacks from
+// the job's coordinator and checks each against its hash. Used by launcher/stage_files.cc in a
 // task's own process.
 #pragma once
 
@@ -19,13 +19,13 @@ struct FetchOptions {
   // Asked before every dial.
   std::function<Result<CoordinatorAddress>()> find;
   std::string token;
-  // Since the start, or since the connection was lost; what had not come whole is asked for again.
+  // Since the start, or since the connection was lost. Incomplete files are then requested again.
   Duration give_up_after = std::chrono::seconds(30);
 };
 
-// Both block, on a loop of their own. Errors: what CoordinatorConnection says when it gives up,
-// NotFound for what the coordinator has not, DataLoss for content that is not what was asked for,
-// ResourceExhausted for more than was asked for.
+// Both block, on a loop of their own. Errors: those of CoordinatorConnection when it gives up,
+// NotFound for what the coordinator lacks, DataLoss for content that differs from its hash,
+// ResourceExhausted for more bytes than were requested.
 
 // The text of the manifest (host/files/manifest.h).
 Result<std::string> FetchManifest(const FetchOptions& options);

@@ -51,7 +51,7 @@ Status FileReceiver::Received(const std::string& type, const json::object& messa
 }
 
 Status FileReceiver::Received(std::string_view bytes) {
-  if (!queue_) return InvalidArgument("files that nobody asked for");
+  if (!queue_) return InvalidArgument("files that were not requested");
   return After(queue_->HandleBytes(bytes));
 }
 
@@ -102,7 +102,7 @@ FetchQueue::Sink FileReceiver::BlobSink() {
   return sink;
 }
 
-// The list stands there last: with it all is there.
+// The manifest is written last: where it exists, all files exist.
 Status FileReceiver::Finish() {
   TRY(WriteFileAtomically(job::StagedFilesDir(directory_).manifest(), manifest_, 0600, false));
   cache_.reset();

@@ -1,6 +1,6 @@
-// How a coordinator that does not see its controller's directory gets the job's files: over a
-// connection that the controller has made (hello kind "give_files") it asks as hosts ask itself,
-// and keeps what it gets where its FileServer looks. Used by coordinator.cc. docs/formats/files.md.
+// The coordinator's side of uploading a job's files in no-shared-filesystem mode: requests them
+// over a connection that the controller opened (hello kind "give_files") and stores them where its
+// FileServer reads. Used by transfers.cc. docs/formats/files.md.
 #pragma once
 
 #include <filesystem>
@@ -21,19 +21,19 @@ namespace shoal::rendezvous {
 // Belongs to the loop's thread.
 class FileReceiver {
  public:
-  // `directory`: FileServer's. `on_whole` is called once, when all is there.
+  // `directory`: FileServer's. `on_whole` is called once, when all files are stored.
   FileReceiver(std::filesystem::path directory, std::function<void()> on_whole)
       : directory_(std::move(directory)), on_whole_(std::move(on_whole)) {}
 
   bool whole() const;
-  // Who has the files, instead of an earlier one. `connection` stays the caller's, until Remove.
-  // What has come from an earlier one is not asked for again.
+  // A controller that has the files; it replaces an earlier one. The caller keeps ownership of
+  // `connection`, until Remove. Files received before are not requested again.
   void Add(Connection* connection);
   bool Serves(const Connection* connection) const {
     return connection_ != nullptr && connection_ == connection;
   }
   void Remove(Connection* connection);
-  // Errors: the connection is then to be closed.
+  // On an error the caller closes the connection.
   Status Received(const std::string& type, const json::object& message);
   Status Received(std::string_view bytes);
 
@@ -48,11 +48,11 @@ class FileReceiver {
   const std::function<void()> on_whole_;
   Connection* connection_ = nullptr;
   std::string manifest_;
-  std::vector<host::Blob> blobs_;  // that are asked for
+  std::vector<host::Blob> blobs_;  // requested
   std::optional<host::BlobCache> cache_;
   std::optional<host::BlobCache::Writer> writer_;
   std::optional<FetchQueue> queue_;
-  bool listed_ = false;  // the manifest has come: the queue is of blobs
+  bool listed_ = false;  // the manifest was received: the queue holds blobs
 };
 
 }  // namespace shoal::rendezvous

@@ -1,9 +1,8 @@
-// The coordinator's side of shipping a job's directory: sends the list of its files and their
-// contents to hosts that have not got them, over a connection of its own that proved the job's
-// token (hello kind "files").
+// The coordinator's side of staging a job's directory: sends the manifest and file contents to
+// hosts that lack them, over connections with hello kind "files".
 //
-// Reads JOBDIR/files, which the controller filled: manifest.json, and blobs/<sha256>. Used by
-// coordinator.cc. docs/formats/files.md has the messages.
+// Reads JOBDIR/files, which the controller filled: manifest.json and blobs/<sha256>. Used by
+// transfers.cc. docs/formats/files.md has the messages.
 #pragma once
 
 #include <deque>
@@ -18,24 +17,23 @@
 
 namespace shoal::rendezvous {
 
-// Requests of one connection that may wait; more closes it.
+// A connection with more waiting requests is closed.
 inline constexpr size_t kMaxFileRequests = 64;
 inline constexpr size_t kFileFrame = 256 << 10;
 
-// Belongs to the loop's thread. Reads as fast as a connection takes it and holds at most 1 MiB for
-// each.
+// Belongs to the loop's thread. Reads at the connection's pace and holds at most 1 MiB for each.
 class FileServer {
  public:
   explicit FileServer(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  // `connection` stays the caller's, until Remove.
+  // The caller keeps ownership of `connection`, until Remove.
   void Add(Connection* connection);
   bool Serves(Connection* connection) const { return readers_.contains(connection); }
   void Remove(Connection* connection);
-  // Until Release nothing is answered: the files are still coming.
+  // Answers nothing until Release, while the files are still being received.
   void Hold() { held_ = true; }
   void Release();
-  // InvalidArgument for what is no request; the connection is then to be closed.
+  // InvalidArgument for an unknown or malformed request; the caller then closes the connection.
   Status Received(Connection* connection, const std::string& type, const json::object& message);
 
  private:
@@ -45,7 +43,7 @@ class FileServer {
     int64_t left = 0;
   };
   void Pump(Connection* connection);
-  // False if it cannot be read; the connection was told.
+  // False if it cannot be read; the other side was told.
   bool Open(Connection* connection, Reader* reader);
 
   const std::filesystem::path directory_;

@@ -63,7 +63,7 @@ void OutputRelay::OfferNext() {
   };
   source_.emplace(directory_ / NameOf(key), std::move(line));
   if (const Status opened = source_->Open(); !opened.ok()) return Done(opened);
-  // The same for all connections and coordinators: what is whole does not change any more.
+  // Equal for all connections and coordinators: complete outputs never change.
   const std::string upload = Sha256Hex(job_id_ + " " + NameOf(key)).substr(0, 32);
   connection_->Send(
       "offer",
@@ -83,7 +83,7 @@ Status OutputRelay::Received(const std::string& type, const json::object& messag
   return Status::Ok();
 }
 
-// Of the first that waits.
+// Ends the first waiting attempt.
 void OutputRelay::Done(const Status& status) {
   source_.reset();
   const LogKey key = waiting_.front();

@@ -1,7 +1,7 @@
-// The coordinator's side of the outputs' second leg: what has come whole from tasks on other hosts
-// goes on to a controller that does not see the coordinator's directory either, one attempt after
-// the other over a connection of its own (hello kind "fetch_outputs"). Used by coordinator.cc.
-// docs/formats/rendezvous.md, "JournalReplication".
+// The coordinator's side of forwarding outputs in no-shared-filesystem mode: sends complete outputs
+// of tasks on other hosts on to the controller, one attempt after the other, over a connection of
+// its own (hello kind "fetch_outputs"). Used by transfers.cc. docs/formats/rendezvous.md,
+// "No-shared-filesystem mode".
 #pragma once
 
 #include <deque>
@@ -24,7 +24,7 @@ namespace shoal::rendezvous {
 class OutputRelay {
  public:
   struct Callbacks {
-    // The controller has them, or there is no controller to wait for any more.
+    // The controller has stored them, or no controller is waited for any more.
     std::function<void(const LogKey&)> on_forwarded;
     std::function<void(const LogKey&, const Status& why)> on_lost;
   };
@@ -34,16 +34,16 @@ class OutputRelay {
         job_id_(std::move(job_id)),
         callbacks_(std::move(callbacks)) {}
 
-  // A controller that fetches, instead of an earlier one; it is offered all that is there.
-  // `connection` stays the caller's, until Remove.
+  // A controller that receives outputs; it replaces an earlier one and is offered everything. The
+  // caller keeps ownership of `connection`, until Remove.
   void Add(Connection* connection);
   bool Serves(const Connection* connection) const {
     return connection_ != nullptr && connection_ == connection;
   }
   void Remove(Connection* connection);
-  // An attempt's outputs are whole. True: on_forwarded or on_lost follows.
+  // An attempt's outputs are complete. True: on_forwarded or on_lost follows.
   bool Offer(const LogKey& key);
-  // An error: the connection is then to be closed.
+  // On an error the caller closes the connection.
   Status Received(const std::string& type, const json::object& message);
 
  private:
@@ -55,9 +55,9 @@ class OutputRelay {
   const std::string job_id_;
   const Callbacks callbacks_;
   Connection* connection_ = nullptr;
-  std::deque<LogKey> waiting_;  // the first is on its way, if source_
+  std::deque<LogKey> waiting_;  // the first one is being sent, if source_
   std::optional<OutputSource> source_;
-  bool finishing_ = false;  // it is to be told when nothing waits
+  bool finishing_ = false;  // tell the controller when nothing waits
 };
 
 }  // namespace shoal::rendezvous

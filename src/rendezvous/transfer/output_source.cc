@@ -32,7 +32,7 @@ Status OutputSource::HandleMessage(const std::string& type, const json::object& 
   return Status::Ok();
 }
 
-// Where the other side stands.
+// Where the receiver stands.
 Status OutputSource::Offer(const json::object& message) {
   TRY_ASSIGN(const std::string probe, GetString(message, "probe"));
   TRY_ASSIGN(const int64_t entries, GetInt(message, "entries"));

@@ -1,7 +1,6 @@
-// The side that has the outputs of an attempt: tells the other side, over whatever connection,
-// entry by entry what the directory holds, from where the other side stands. Used by
-// output_sender.cc (a launcher, towards the coordinator) and output_relay.cc (the coordinator,
-// towards a controller). docs/formats/rendezvous.md, "Outputs".
+// The sending side of an attempt's outputs: lists the directory and sends its entries, from where
+// the receiver stands. Used by output_uploader.cc (a launcher, to the coordinator) and
+// output_relay.cc (the coordinator, to a controller). docs/formats/rendezvous.md, "Outputs".
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ struct OutputConnection {
   std::function<size_t()> queued_bytes;
 };
 
-// Belongs to the loop's thread. Reads as fast as the connection takes it.
+// Belongs to the loop's thread. Reads at the connection's pace.
 class OutputSource {
  public:
   OutputSource(std::filesystem::path directory, OutputConnection connection)
@@ -30,15 +29,15 @@ class OutputSource {
 
   // Lists the directory. ResourceExhausted beyond the bounds.
   Status Open();
-  // What the other side says. An error: the outputs are lost, with this reason.
+  // A message of the receiver. An error: the outputs are lost, for this reason.
   Status HandleMessage(const std::string& type, const json::object& message);
   // The connection has room.
   Status Pump();
   // The connection was lost; the other side says where it stands when there is another.
   void OnDisconnect();
 
-  // The other side has all of it; then whether anything was sent from here, and what could not be:
-  // OK, or InvalidArgument that names it.
+  // The receiver has stored everything; then whether anything was sent from here, and what could
+  // not be sent: OK, or InvalidArgument that names it.
   bool stored() const { return stored_; }
   bool sent() const { return sent_; }
   Status LeftOut() const;

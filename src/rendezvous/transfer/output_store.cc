@@ -28,8 +28,8 @@ void RemoveAll(const fs::path& path) {
   fs::remove_all(path, ignored);
 }
 
-// The lines of a list that was written by an earlier coordinator, but for a last one that was cut;
-// empty if it is of another sender.
+// The lines of a list that an earlier coordinator wrote, without a torn last one; empty if it is
+// another sender's.
 std::vector<OutputEntry> ReadList(const fs::path& path, const std::string& id) {
   std::vector<OutputEntry> entries;
   const auto text = ReadFile(path, kMaxListBytes);
@@ -45,7 +45,7 @@ std::vector<OutputEntry> ReadList(const fs::path& path, const std::string& id) {
   return entries;
 }
 
-// How much of a file has come; -1: it is not there.
+// How much of a file was received; -1: none.
 int64_t SizeOf(const fs::path& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return -1;
@@ -75,7 +75,7 @@ Status OutputStore::Add(Connection* connection, const LogKey& key, const json::o
   if (!IsUploadId(id)) return InvalidArgument("field 'upload': expected 32 lower-case hex digits");
   for (auto& [other, upload] : uploads_) {
     if (upload.key != key || upload.done) continue;
-    upload.done = true;  // its sender has come again
+    upload.done = true;  // its sender has reconnected
     upload.file.Reset();
     upload.list.Reset();
     other->Close("the sender has connected again");
@@ -108,7 +108,7 @@ void OutputStore::Remove(Connection* connection) {
   uploads_.erase(found);
 }
 
-// What an earlier connection, of this coordinator or the one before it, has left.
+// Resumes what an earlier connection, of this coordinator or the one before it, has left.
 Status OutputStore::Resume(Upload* upload, const std::string& id) {
   std::vector<OutputEntry> entries = ReadList(ListOf(*upload), id);
   std::string text = id + "\n";
@@ -125,7 +125,7 @@ Status OutputStore::Resume(Upload* upload, const std::string& id) {
     upload->last = std::move(entries.back());
     const OutputEntry& last = upload->last;
     const int64_t there = last.kind == Kind::kFile ? SizeOf(Incoming(*upload) / last.path) : 0;
-    // Listed before it was made.
+    // It was listed but not created.
     upload->again = last.kind != Kind::kFile || there < last.size;
     upload->left = last.size - std::clamp<int64_t>(there, 0, last.size);
     if (last.kind == Kind::kLink) upload->links.pop_back();
@@ -189,7 +189,7 @@ Status OutputStore::TakeEntry(Upload* upload, const json::object& message) {
   return BeginEntry(upload, entry);
 }
 
-// Only directories and files stand in the way of a path: links are made last.
+// Only directories and files can be in a path's way: links are created last.
 Status OutputStore::BeginEntry(Upload* upload, const OutputEntry& entry) {
   const fs::path path = Incoming(*upload) / entry.path;
   if (entry.kind == Kind::kLink) {
@@ -236,7 +236,7 @@ Status OutputStore::Finish(Upload* upload, const json::object& message) {
   for (const OutputEntry& link : upload->links) {
     const fs::path path = from / link.path;
     std::error_code error;
-    if (fs::is_symlink(path, error)) fs::remove(path, error);  // of one who came no further
+    if (fs::is_symlink(path, error)) fs::remove(path, error);  // left by an earlier coordinator
     if (::symlink(link.target.c_str(), path.c_str()) != 0) {
       return ErrnoStatus(errno, "cannot make the link " + path.string());
     }

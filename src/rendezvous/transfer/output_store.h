@@ -1,14 +1,14 @@
-// The coordinator's side of bringing outputs back: takes what attempts on other hosts wrote to
-// $SHOAL_OUTPUT, over connections of their own that proved the job's token (hello kind "outputs"),
-// and keeps it where `shoal outputs` looks.
+// The coordinator's side of collecting outputs: receives what attempts on other hosts wrote to
+// $SHOAL_OUTPUT, over connections with hello kind "outputs", and stores it where `shoal outputs`
+// reads.
 //
-//   OUTPUTS/<role>-<index>.<attempt>/           whole, appears at once
-//   OUTPUTS/.incoming/<role>-<index>.<attempt>/      what has come of it
-//   OUTPUTS/.incoming/<role>-<index>.<attempt>.list  … in this order; first line: which sender
-//   OUTPUTS/.probe-<random>                     whoever sees it sees this directory
+//   OUTPUTS/<role>-<index>.<attempt>/           complete; appears atomically
+//   OUTPUTS/.incoming/<role>-<index>.<attempt>/      received so far
+//   OUTPUTS/.incoming/<role>-<index>.<attempt>.list  in this order; first line: the sender
+//   OUTPUTS/.probe-<random>                     a process that sees it sees this directory
 //
-// Used by coordinator.cc. docs/formats/rendezvous.md, "Outputs". Nothing is synced: like what tasks
-// write there themselves, it survives the coordinator's death, not the machine's.
+// Used by transfers.cc. docs/formats/rendezvous.md, "Outputs". Nothing is synced: like files that
+// tasks write themselves, outputs survive the coordinator's death but not the machine's.
 #pragma once
 
 #include <filesystem>
@@ -32,20 +32,21 @@ namespace shoal::rendezvous {
 // Belongs to the loop's thread. Holds a list of links and one open file a connection.
 class OutputStore {
  public:
-  // `hold`: asked when an attempt's outputs are whole; true: its sender is told by OnForwarded
-  // only.
+  // `hold`: called when an attempt's outputs are complete. If true, the sender is told only by
+  // OnForwarded.
   explicit OutputStore(std::filesystem::path directory,
                        std::function<bool(const LogKey&)> hold = nullptr)
       : directory_(std::move(directory)), hold_(std::move(hold)) {}
   ~OutputStore();
 
-  // Of this attempt, which was checked; takes the place of an earlier connection. `connection`
-  // stays the caller's, until Remove. InvalidArgument closes the connection.
+  // Outputs of this attempt, which the caller has checked; replaces an earlier connection. The
+  // caller keeps ownership of `connection`, until Remove. On InvalidArgument the caller closes the
+  // connection.
   Status Add(Connection* connection, const LogKey& key, const json::object& hello);
   bool Serves(Connection* connection) const { return uploads_.contains(connection); }
   void Remove(Connection* connection);
-  // An error: the connection is then to be closed. What is wrong with the outputs alone, a full
-  // disk for instance, is told to the sender, and what had come of them is removed.
+  // On an error the caller closes the connection. Failures of the outputs alone, for instance a
+  // full disk, are reported to the sender, and what was received of them is removed.
   Status Received(Connection* connection, const std::string& type, const json::object& message);
   Status Received(Connection* connection, std::string_view bytes);
   void OnForwarded(const LogKey& key);

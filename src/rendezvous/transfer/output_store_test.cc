@@ -1,5 +1,5 @@
-// Outputs of tasks on other hosts: they come whole, once, after any interruption, or are said to be
-// lost; and a sender that lies harms nobody.
+// Outputs of tasks on other hosts: stored completely, once, after any interruption, or reported as
+// lost; and senders that violate the protocol.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(Outputs, OfEveryAttempt) {
   }
 }
 
-// Two hosts may see one directory by different ways, a network file system for instance.
+// Two hosts may see one directory by different paths, for instance on a network file system.
 TEST(Outputs, StayWhereTheyAreIfThatIsTheCoordinatorsOwnPlace) {
   JobHarness bench(JobOf({ShellRole("worker", 1, kWrites)}));
   bench.StartCoordinator();
@@ -114,7 +114,7 @@ TEST(Outputs, GoOnWithACoordinatorThatCameBack) {
   const fs::path coming = fs::path(bench.dir()) / "outputs/.incoming/worker-0.0/m/large";
   std::error_code error;
   for (const int64_t least : {1'000'000, 15'000'000}) {
-    // The sender lives on this loop: it sends nothing while we look.
+    // The sender lives on this loop: it sends nothing in the meantime.
     ASSERT_TRUE(bench.Until([&] {
       return fs::exists(coming, error) && static_cast<int64_t>(fs::file_size(coming)) >= least;
     }));
@@ -214,7 +214,7 @@ TEST_F(OutputsOf, AnHonestSenderAreStored) {
   EXPECT_THAT(connection.said, ElementsAre("outputs", "stored"));
   EXPECT_EQ(TextOf(There("a")), "text");
   EXPECT_TRUE(NothingComing());
-  FakeConnection again;  // the word that it was stored got lost
+  FakeConnection again;  // the acknowledgement was lost
   Come(&again);
   EXPECT_TRUE(GetBoolOr(again.last, "stored", false));
 }

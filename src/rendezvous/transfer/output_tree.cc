@@ -13,7 +13,7 @@ using Kind = OutputEntry::Kind;
 
 constexpr const char* kKinds[] = {"file", "dir", "link"};
 
-// One thing of the tree; its path is set. False for what cannot be sent.
+// One entry; its path is set. False for entries that cannot be sent.
 bool Describe(const fs::directory_entry& there, OutputEntry* entry) {
   if (!host::CheckShippedPath(entry->path).ok()) return false;
   std::error_code error;

@@ -1,8 +1,8 @@
-// What a task wrote to $SHOAL_OUTPUT, as it goes over the connection from a host that does not see
-// the coordinator's directory: its files, directories and links in one order.
+// The contents of $SHOAL_OUTPUT as they are sent: files, directories and symbolic links in one
+// order.
 //
-// Made by output_sender.cc beside the launcher, taken apart by output_store.cc, which believes none
-// of it. docs/formats/rendezvous.md, "Outputs".
+// Made by output_source.cc, checked and stored by output_store.cc, which trusts none of it.
+// docs/formats/rendezvous.md, "Outputs".
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct OutputEntry : host::TreeEntry {
 };
 
 json::object ToJson(const OutputEntry& entry);
-// InvalidArgument for a path or target that does not stay inside (host/files/manifest.h), a
-// negative size, a kind that is none.
+// InvalidArgument for a path or link target that leaves the directory (host/files/manifest.h), a
+// negative size, or an unknown kind.
 Result<OutputEntry> OutputEntryFromJson(const json::object& object);
 
 struct OutputTree {
@@ -34,7 +34,7 @@ struct OutputTree {
   std::vector<std::string> left_out;  // devices, pipes, sockets, links that leave it, odd names
 };
 
-// What a directory holds; empty if there is none. ResourceExhausted beyond the bounds. O(entries).
+// Lists a directory; empty if there is none. ResourceExhausted beyond the limits. O(entries).
 Result<OutputTree> ListOutputTree(const std::filesystem::path& directory);
 
 }  // namespace shoal::rendezvous

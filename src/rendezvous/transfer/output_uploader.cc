@@ -12,12 +12,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Sender final : public OutputUploader {
+// An OutputSource over a connection of its own. Ends when the coordinator has stored everything,
+// when the outputs cannot be sent, or when the connection is given up.
+class SocketOutputUploader final : public OutputUploader {
  public:
-  Sender(net::Loop* loop, OutputUploaderOptions options, std::function<void(const Status&)> on_end)
+  SocketOutputUploader(net::Loop* loop, OutputUploaderOptions options,
+                       std::function<void(const Status&)> on_end)
       : loop_(loop), options_(std::move(options)), on_end_(std::move(on_end)) {}
 
-  ~Sender() override { loop_->Cancel(end_timer_); }
+  ~SocketOutputUploader() override { loop_->Cancel(end_timer_); }
 
   void Begin() {
     OutputConnection line;
@@ -64,7 +67,7 @@ class Sender final : public OutputUploader {
     if (end_timer_ != 0) return Status::Ok();
     TRY(source_->HandleMessage(type, message));
     if (!source_->stored()) return Status::Ok();
-    // Only what was sent from here is removed: else it may be the only copy.
+    // Removed only if it was sent from here: else it may be the only copy.
     std::error_code ignored;
     if (source_->sent()) fs::remove_all(options_.directory, ignored);
     End(source_->LeftOut());
@@ -101,7 +104,7 @@ class Sender final : public OutputUploader {
 std::unique_ptr<OutputUploader> OutputUploader::Start(net::Loop* loop,
                                                       OutputUploaderOptions options,
                                                       std::function<void(const Status&)> on_end) {
-  auto sender = std::make_unique<Sender>(loop, std::move(options), std::move(on_end));
+  auto sender = std::make_unique<SocketOutputUploader>(loop, std::move(options), std::move(on_end));
   sender->Begin();
   return sender;
 }

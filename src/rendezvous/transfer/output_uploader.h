@@ -1,7 +1,7 @@
-// Brings what an attempt wrote to $SHOAL_OUTPUT to its job's coordinator, from a host that does not
-// see the coordinator's directory: over a line of its own, which is dialled again when it was lost
-// and then goes on where the coordinator stands. Used by launcher.cc between a program's end and
-// its telling. docs/formats/rendezvous.md, "Outputs".
+// Uploads what an attempt wrote to $SHOAL_OUTPUT from a host that does not see the coordinator's
+// directory, over a connection of its own. After a reconnection the upload resumes where the
+// coordinator stands. Used by launcher.cc between a program's end and reporting it.
+// docs/formats/rendezvous.md, "Outputs".
 #pragma once
 
 #include <filesystem>
@@ -18,21 +18,21 @@
 namespace shoal::rendezvous {
 
 struct OutputUploaderOptions {
-  std::function<Result<CoordinatorAddress>()> find;  // asked before every dial
+  std::function<Result<CoordinatorAddress>()> find;  // called before every dial
   std::string token;
   LogKey key;                       // whose outputs
   std::filesystem::path directory;  // OUTPUTS/<role>-<index>.<attempt>; its parent is looked into
                                     // for the coordinator's sign that it is the same directory
-  Duration give_up_after = std::chrono::seconds(30);  // since the line was lost
+  Duration give_up_after = std::chrono::seconds(30);  // since the connection was lost
 };
 
-// Belongs to the loop's thread. Reads as fast as the line takes it.
+// Belongs to the loop's thread. Reads at the connection's pace.
 class OutputUploader {
  public:
-  // `on_end` comes once, from the loop, and may destroy the sender. OK: all is stored, and the
-  // directory was removed unless it is the coordinator's own. Else what is lost and why; the
-  // directory stays. What cannot be sent (devices, links that leave it) is lost too, the rest is
-  // stored.
+  // `on_end` is called once, from the loop, and may destroy the uploader. OK: all is stored, and
+  // the directory was removed unless it is the coordinator's own. Else what is lost and why; the
+  // directory stays. Entries that cannot be sent (devices, links that leave the directory) are
+  // lost, the others are stored.
   static std::unique_ptr<OutputUploader> Start(net::Loop* loop, OutputUploaderOptions options,
                                                std::function<void(const Status&)> on_end);
   virtual ~OutputUploader() = default;

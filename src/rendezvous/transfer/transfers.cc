@@ -63,7 +63,7 @@ Status Transfers::Received(Connection* connection, const std::string& type,
 Status Transfers::Received(Connection* connection, std::string_view bytes) {
   if (outputs_.Serves(connection)) return outputs_.Received(connection, bytes);
   if (file_receiver_.Serves(connection)) return file_receiver_.Received(bytes);
-  return InvalidArgument("bytes that nobody asked for");
+  return InvalidArgument("bytes that were not requested");
 }
 
 }  // namespace shoal::rendezvous

@@ -1,6 +1,6 @@
-// The coordinator's connections over which files and outputs go: the job's files to hosts and,
-// no_shared_filesystem, from the controller; outputs from hosts and, no_shared_filesystem, on to
-// the controller. Used by coordinator.cc.
+// The coordinator's bulk transfers: the job's files to hosts, outputs from hosts and, in
+// no-shared-filesystem mode, files from the controller and outputs on to it. Used by
+// coordinator.cc.
 #pragma once
 
 #include <filesystem>
@@ -21,17 +21,17 @@ namespace shoal::rendezvous {
 // Belongs to the loop's thread.
 class Transfers {
  public:
-  // `no_shared_filesystem`: the controller does not see `job_dir`. `on_note`: a sentence for
+  // `no_shared_filesystem`: the controller does not see `job_dir`. `on_note`: takes sentences for
   // people.
   Transfers(const std::filesystem::path& job_dir, const std::string& job_id,
             bool no_shared_filesystem, std::function<void(const std::string&)> on_note);
 
-  // The job has files: nobody gets any before they are here.
+  // The job has files: hosts get none before all of them are here.
   void ExpectFiles();
-  // Whether a connection of this kind (of its hello) is one of these.
+  // Whether a hello kind is one of these transfers.
   bool IsTransfer(std::string_view kind) const;
-  // `key`: of kind "outputs", the attempt, which was checked. `connection` stays the caller's,
-  // until Remove. An error: the connection is to be closed.
+  // `key`: for kind "outputs", the attempt, which the caller has checked. The caller keeps
+  // ownership of `connection`, until Remove. On an error the caller closes the connection.
   Status Add(Connection* connection, const json::object& hello, const LogKey& key);
   bool Serves(Connection* connection) const;
   void Remove(Connection* connection);

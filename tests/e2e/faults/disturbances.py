@@ -184,7 +184,7 @@ class LinkDown(Disturbance):
     arguments = ("--engine", "marathon")
     lost = None           # the host
     # A coordinator that was cut off from its controller stops the job, if it can still write its verdict.
-    cancels = "nobody controlled the job"
+    cancels = "no controller was connected"
     true_words = ("lost", "heartbeat", "heard", "reach", "connection", "coordinator", "gather", "did not join")
 
     def prepare(self):

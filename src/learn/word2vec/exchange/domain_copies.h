@@ -1,9 +1,9 @@
-// The frequent rows of a worker whose threads run on processors with several last-level caches: one
-// copy for each such group of processors (host/machine/cache_domains.h), trained by all threads
-// that run there, and merged into the worker's own rows now and then. A line that the threads of
-// two groups write in turn would have to travel between their caches at every use.
+// Copies of frequent rows for workers that run on processors with several last-level caches: one
+// copy for each cache domain (host/machine/cache_domains.h), trained by the threads in it and
+// merged into the worker's own rows from time to time. Without them a cache line written by threads
+// of two domains would travel between the caches at every use.
 //
-// Made by training.cc, one a group; a trainer is told before each block which one to use.
+// Made by training.cc, one for each domain; a trainer is told before each block which one to use.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@
 
 namespace shoal::learn::word2vec {
 
-// Rows are trained without locks; Merge and Load are thread-safe.
+// Rows are trained without locks. Merge and MergeAll are thread-safe.
 class DomainCopies {
  public:
-  // Of the rows below `rows`. `shared`, `locks` and `kernels` outlive it.
+  // Copies the rows below `rows`. `shared`, `locks` and `kernels` must outlive it.
   static Result<std::unique_ptr<DomainCopies>> Make(uint32_t rows, Matrix* const (&shared)[kTables],
                                                     RowLocks* locks, const Kernels* kernels);
 
   uint32_t rows() const { return rows_; }
   float* row(TableKind table, uint32_t row) { return copy_[table].row(row); }
 
-  // The copy and the worker's row become what both have been moved by since they last met, combined
-  // (Kernels::merge). Nothing for a row of which there is no copy.
+  // Merges the copy and the worker's row: both become the combination of their movements since the
+  // last merge (Kernels::merge). Does nothing for rows without a copy.
   void Merge(TableKind table, uint32_t row);
   void MergeAll();
 
@@ -41,7 +41,7 @@ class DomainCopies {
   RowLocks* const locks_;
   const Kernels* const kernels_;
   Matrix copy_[kTables];
-  Matrix base_[kTables];  // what both were when they last met
+  Matrix base_[kTables];  // value of both at the last merge
 };
 
 }  // namespace shoal::learn::word2vec

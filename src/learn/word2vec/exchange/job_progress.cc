@@ -10,7 +10,8 @@
 namespace shoal::learn::word2vec {
 namespace {
 
-// Columns. Counts are whole numbers, which f32 holds exactly up to 2²⁴; words count in two parts.
+// Columns. Counts are whole numbers, which f32 holds exactly up to 2²⁴; words are split into two
+// columns.
 enum Column : uint8_t {
   kWordsLow,
   kWordsHigh,
@@ -22,8 +23,9 @@ enum Column : uint8_t {
   kBytes,
   kColumns
 };
+static_assert(kColumns == JobProgress::kWidth && kState == JobProgress::kStateColumn);
 constexpr uint64_t kPart = 1u << 22;
-constexpr int kPushes = 3;  // one, and one more for a server that came back, and was lost again
+constexpr int kPushes = 3;  // one, and two more in case a server restarts twice
 
 std::vector<float> RowOf(const JobProgress::WorkerTotals& mine) {
   std::vector<float> row(kColumns);
@@ -53,7 +55,7 @@ Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int w
   spec.rows = static_cast<uint64_t>(workers);
   spec.dim = kColumns;
   TRY_ASSIGN(progress->table_, client->CreateTable(spec, kServerRestartTimeout));
-  // An earlier life of this worker may have written the row.
+  // An earlier incarnation of this worker may have written the row.
   progress->seen_.resize(kColumns);
   TRY(client->PullRange(progress->table_, static_cast<uint64_t>(worker), 1,
                         ps::Rows(progress->seen_.data(), kColumns), kServerRestartTimeout));
@@ -88,6 +90,7 @@ Result<JobProgress::Totals> JobProgress::Exchange(const WorkerTotals& mine) {
     all.bytes += of[kBytes];
     all.rounds = std::max(all.rounds, Whole(of[kRounds], of[kRoundsHigh]));
     all.running += state == WorkerState::kRunning;
+    all.saving = all.saving || state == WorkerState::kSaving;
     all.drained += state == WorkerState::kDrained;
     all.to_come += state == WorkerState::kDrained && worker != worker_ &&
                    std::find(ended.begin(), ended.end(), worker) == ended.end();
@@ -103,6 +106,7 @@ Result<JobProgress::Totals> JobProgress::Exchange(const WorkerTotals& mine) {
     others_pace_.store(std::min(pace, 2.0 * static_cast<double>(others_running)),
                        std::memory_order_relaxed);
   }
+  all.saving = all.saving || std::find(ended.begin(), ended.end(), 0) != ended.end();
   others_words_.store(others, std::memory_order_relaxed);
   mine_then_.store(mine.words, std::memory_order_relaxed);
   return all;
@@ -125,8 +129,8 @@ Status JobProgress::Push(const std::vector<float>& row) {
   return Status::Ok();
 }
 
-// A server that came back from a checkpoint knows less of the others than was heard before; one
-// that has ended since will not tell again.
+// A server restored from a checkpoint may have older numbers of the others, and workers that have
+// ended do not publish again.
 void JobProgress::RaiseToLatest(float* rows) {
   latest_.resize(static_cast<size_t>(workers_) * kColumns);
   for (int worker = 0; worker < workers_; ++worker) {

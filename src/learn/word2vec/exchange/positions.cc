@@ -57,7 +57,8 @@ std::optional<std::vector<Position>> Positions::Update(size_t thread, const Posi
   }
   std::optional<std::vector<Position>> safe(std::move(pending_));
   pending_ = now_;
-  // A thread alone has just begun a sweep; others are somewhere in one, which does not count.
+  // A single thread has just begun a sweep; several threads are in the middle of one, which does
+  // not count.
   const uint64_t more = now_.size() == 1 ? 1 : 2;
   for (size_t i = 0; i < now_.size(); ++i) needed_[i] = sweeps_[i] + more;
   return safe;

@@ -1,4 +1,4 @@
-// Where the threads of a worker are in their shards, and from where a worker that was lost goes on.
+// The positions of a worker's threads in their shards, from which a restarted worker continues.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,32 @@
 
 namespace shoal::learn::word2vec {
 
-// One thread's place: the next item that it will train, in which epoch, with what randomness.
+// The position of one thread: the next item to train, its epoch, and the random state.
 struct Position {
   uint64_t epoch = 0;
   uint64_t item = 0;
   uint64_t random = 0;
-  uint64_t words = 0;  // trained so far, over all epochs
+  uint64_t words = 0;  // words trained so far, over all epochs
   bool operator==(const Position&) const = default;
 };
 
-// For ps::Client::SetProgress. Little-endian: u32 version 1, u32 threads, and for each thread four
-// u64 in the order above.
+// The encoding for ps::Client::SetProgress. Little-endian: u32 version 1, u32 threads, and for each
+// thread four u64 in the order above.
 std::string EncodePositions(const std::vector<Position>& positions);
-// DataLoss if it is anything else.
+// DataLoss for malformed bytes.
 Result<std::vector<Position>> DecodePositions(std::string_view bytes);
 
-// Which positions are safe: all that a worker trained before them has reached the servers. A thread
-// sweeps its part of the rows again and again; what all threads had done at some moment is with the
-// servers when every thread has completed a whole sweep since. Thread-safe.
+// Determines safe positions: those before which everything that the worker trained has reached the
+// servers. Each thread sweeps over its part of the rows repeatedly; the state at some moment is on
+// the servers when every thread has completed a whole sweep since. Thread-safe.
 class Positions {
  public:
   explicit Positions(std::vector<Position> at);
 
-  // Thread `thread` is at `at`; `sweeps` of its sweeps are complete. The positions that have become
-  // safe by this, if any.
+  // Records that `thread` is at `at` and has completed `sweeps` sweeps. Returns the positions that
+  // have become safe, if any.
   std::optional<std::vector<Position>> Update(size_t thread, const Position& at, uint64_t sweeps);
-  // Now, safe or not.
+  // The current positions, safe or not.
   std::vector<Position> current() const;
 
  private:

@@ -1,12 +1,12 @@
-// Compiled once for each instruction set by foreach_target.h, which includes this file again and
-// again. 32 vector registers hold a tile of 4 contexts × 6 outputs, 16 registers one of 2 × 6.
+// Compiled once for each instruction set by foreach_target.h, which includes this file repeatedly.
+// 32 vector registers hold a tile of 4 contexts × 6 outputs, 16 registers one of 2 × 6.
 #include "learn/word2vec/kernels/kernels.h"
 
 #include <algorithm>
 
 #include "learn/word2vec/kernels/kernels_scalar.h"
 
-// AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
+// AVX3_DL has no advantage here; below SSE4 the scalar functions are used.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "learn/word2vec/kernels/kernels.cc"
@@ -166,8 +166,8 @@ HWY_INLINE void Gradients(const Block& block, const float* labels, float first) 
   }
 }
 
-// x += g·y and y += g·x, with the x and y from before. Outputs and their sums stay in registers.
-// The first outputs' turn fetches the rows that are needed later, a few lines at a time.
+// x += g·y and y += g·x, with the previous x and y. Outputs and their sums stay in registers. The
+// pass over the first outputs prefetches rows that are needed later, a few lines at a time.
 template <uint32_t N>
 HWY_INLINE void Update(const Block& block, float* const* outputs, float first) {
   const D d;
@@ -291,8 +291,8 @@ float Absorb(float* local, float* base, const float* delta, const float* server,
   return hn::GetLane(hn::SumOfLanes(d, squares));
 }
 
-// What is left of a movement of this square length when half of what it shares with another one is
-// taken out.
+// The fraction of a movement with this square length that remains when half of what it shares with
+// another movement is removed.
 HWY_INLINE V Kept(D d, V product, V squares) {
   const float square = hn::GetLane(hn::SumOfLanes(d, squares));
   const float both = hn::GetLane(hn::SumOfLanes(d, product));

@@ -15,12 +15,13 @@
 
 namespace shoal::learn::word2vec {
 
-// Rows are padded with zeros to a multiple of this many floats, one cache line, and begin at one.
+// Rows are padded with zeros to a multiple of this many floats, one cache line, and are aligned to
+// it.
 inline constexpr size_t kRowFloats = 16;
 
-// Asks for a cache line as its only owner: it is going to be written, and where another core has
-// it, a second journey for the right to write costs as much as the first for the data. The compiler
-// would emit PREFETCHW only for a later baseline; processors without it ignore it.
+// Prefetches a cache line for writing. If another core has the line, acquiring it later for the
+// write would cost as much as the first transfer. Compilers emit PREFETCHW only for later
+// baselines; processors without it ignore it.
 inline void PrefetchForWriting(const void* line) {
 #ifdef __x86_64__
   asm volatile("prefetchw (%0)" : : "r"(line));
@@ -32,7 +33,7 @@ inline void PrefetchForWriting(const void* line) {
 inline constexpr size_t Stride(size_t dim) {
   return (dim + kRowFloats - 1) / kRowFloats * kRowFloats;
 }
-// Floats that Block::gradients must have room for.
+// Size of Block::gradients, in floats.
 inline constexpr size_t GradientFloats(size_t contexts, size_t outputs) {
   return contexts * outputs + 2 * kRowFloats;
 }
@@ -42,9 +43,9 @@ inline constexpr size_t GradientFloats(size_t contexts, size_t outputs) {
 // Rows are [stride], 64-byte aligned; the contexts are distinct and so are the outputs.
 struct Block {
   float* const* contexts = nullptr;  // [m]
-  const float* weights = nullptr;    // [m], how often each context stands in the window; null: once
+  const float* weights = nullptr;    // [m], occurrences of each context in the window; null: all 1
   float* const* outputs = nullptr;   // [n]; the first is the true word, the others are noise
-  const float* labels = nullptr;     // [n], 0 or 1 of each output instead; null: as just said
+  const float* labels = nullptr;     // [n], labels 0 or 1 of the outputs; null: 1, 0, 0, …
   uint32_t m = 0;
   uint32_t n = 0;
   uint32_t stride = 0;            // floats a row, a multiple of kRowFloats
@@ -55,44 +56,44 @@ struct Block {
                                // α·wₘ·(label − σ(xₘ·yₙ)) afterwards, row m at m·n, where n ≤ 6
 };
 
-// Functions for one instruction set. Constant, lives for ever; thread-safe (rows are read and
-// written without synchronisation, as Hogwild does).
+// The functions for one instruction set. Static storage; thread-safe (rows are read and written
+// without synchronisation, as in Hogwild).
 struct Kernels {
   const char* name = "";
 
-  // Up to 6 outputs are updated simultaneously with all contexts: every dot product is taken before
-  // any row changes. More outputs are done in turns of 6. O(m·n·stride).
+  // Trains all contexts against all outputs. Up to 6 outputs are updated simultaneously: all dot
+  // products are computed before a row changes. More outputs are processed 6 at a time.
+  // O(m·n·stride).
   void (*skipgram)(const Block& block) = nullptr;
-  // The contexts' weighted mean takes the place of a context; what it would have moved by is added
-  // to every context, w times (as word2vec.c does, not divided by their number). `mean` is scratch
-  // [2 × stride], 64-byte aligned.
+  // Trains the contexts' weighted mean against the outputs. Its movement is added to every context,
+  // w times (as in word2vec.c, not divided by their number). `mean` is scratch [2 × stride],
+  // 64-byte aligned.
   void (*cbow)(const Block& block, float* mean) = nullptr;
 
-  // delta = local − base; gives Σ delta². [size], size a multiple of kRowFloats, rows aligned; so
-  // below.
+  // delta = local − base; returns Σ delta². [size], a multiple of kRowFloats; rows are aligned,
+  // here and below.
   float (*subtract)(const float* local, const float* base, float* delta, size_t size) = nullptr;
-  // The answer to a push of `delta`: local += server − (base + delta), base = server; gives
-  // Σ server².
+  // Applies the answer to a push of `delta`: local += server − (base + delta), base = server;
+  // returns Σ server².
   float (*absorb)(float* local, float* base, const float* delta, const float* server,
                   size_t size) = nullptr;
-  // A copy meets the row that it is a copy of. Both have moved since they were copy_base, by d and
-  // o; all three become copy_base + (1 − d·o / 2d·d) d + (1 − d·o / 2o·o) o, in which each loses
-  // half of what it shares with the other's direction (Maleki et al. 2021, "Scaling Distributed
-  // Training with Adaptive Summation"): the mean of two that are alike, the sum of two at right
-  // angles.
+  // Merges a copy and its original row. Both have moved since copy_base, by d and o; all three
+  // become copy_base + (1 − d·o / 2d·d) d + (1 − d·o / 2o·o) o, so that each loses half of the
+  // component it shares with the other's direction (Maleki et al. 2021, "Scaling Distributed
+  // Training with Adaptive Summation"): the mean of equal movements, the sum of orthogonal ones.
   void (*merge)(float* copy, float* copy_base, float* shared, size_t size) = nullptr;
-  // to = from, where others may write `from` meanwhile.
+  // to = from, while other threads may write `from`.
   void (*copy)(const float* from, float* to, size_t size) = nullptr;
   // out[i] = 1 / (1 + exp(−in[i])), size a multiple of kRowFloats. For tests.
   void (*sigmoid)(const float* in, float* out, size_t size) = nullptr;
 };
 
-// The names that this machine can run, best first: of "avx512", "avx2", "sse4", and always
-// "scalar".
+// The instruction sets that this machine can run, best first: of "avx512", "avx2", "sse4", and
+// always "scalar".
 std::vector<std::string_view> AvailableKernels();
 
-// "auto" is what SHOAL_SIMD names, else the best. InvalidArgument for a name that this machine
-// cannot run.
+// Finds the functions by name; "auto" means the value of SHOAL_SIMD, else the best. InvalidArgument
+// for a name that this machine cannot run.
 Result<const Kernels*> ChooseKernels(std::string_view name);
 
 }  // namespace shoal::learn::word2vec

@@ -1,12 +1,12 @@
-// The kernels in plain C++: what runs where there are no vector instructions, and what the others
-// are tested against.
+// Scalar kernels, for machines without vector instructions and as the reference for the tests of
+// the others.
 #pragma once
 
 #include "learn/word2vec/kernels/kernels.h"
 
 namespace shoal::learn::word2vec {
 
-// Constant, lives for ever.
+// Static storage.
 const Kernels* ScalarKernels();
 
 }  // namespace shoal::learn::word2vec

@@ -213,7 +213,7 @@ TEST_P(EachKernel, CopiesThatMetAreCombined) {
       ASSERT_EQ(base[k], shared[k]);
     }
   };
-  meet(0.5f, 0, true);  // nobody else has moved it
+  meet(0.5f, 0, true);  // only the copy has moved
   EXPECT_EQ(shared[7], 1.5f);
   meet(0, 0.5f, true);
   EXPECT_EQ(shared[7], 1.5f);
@@ -228,7 +228,7 @@ TEST_P(EachKernel, CopiesThatMetAreCombined) {
   EXPECT_NEAR(shared[7], 1.0f, 1e-6f);
 }
 
-TEST(Kernels, UnknownNamesListWhatThereIs) {
+TEST(Kernels, UnknownNamesListTheKnownOnes) {
   const auto kernels = ChooseKernels("mmx");
   ASSERT_FALSE(kernels.ok());
   EXPECT_NE(kernels.status().message().find("got mmx"), std::string::npos);

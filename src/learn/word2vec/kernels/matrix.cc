@@ -21,7 +21,8 @@ Result<Matrix> Matrix::Make(uint64_t rows, size_t dim) {
                     "a larger min_count",
                     rows, dim, bytes >> 20));
   }
-  madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; fewer TLB misses make a tenth of the speed
+  madvise(memory, bytes,
+          MADV_HUGEPAGE);  // best effort; fewer TLB misses give about 10 % more speed
   matrix.data_ = static_cast<float*>(memory);
   matrix.bytes_ = bytes;
   return matrix;

@@ -1,5 +1,5 @@
-// A matrix of rows that the kernels take: padded, aligned, on huge pages where the system gives
-// them, all zeros at first.
+// A matrix whose rows the kernels accept: padded, aligned, zero-initialised, on huge pages if the
+// system provides them.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace shoal::learn::word2vec {
 
-// Owns its memory, which costs nothing until it is touched. Movable. Rows may be read and written
-// by any thread; that is the caller's business.
+// Owns its memory, which costs nothing until it is touched. Movable. Synchronising access to rows
+// is the caller's responsibility.
 class Matrix {
  public:
   Matrix() = default;
-  // ResourceExhausted if the system refuses.
+  // ResourceExhausted if the system has no memory.
   static Result<Matrix> Make(uint64_t rows, size_t dim);
   Matrix(Matrix&& other) noexcept { *this = std::move(other); }
   Matrix& operator=(Matrix&& other) noexcept {

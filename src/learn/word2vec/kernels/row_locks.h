@@ -1,4 +1,4 @@
-// Locks for the moments in which several threads add into the same frequent row.
+// Locks for updates of frequent rows by several threads.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace shoal::learn::word2vec {
 
-// Short spin locks, many rows to one. Training itself takes none of them: only merges of threads'
-// copies and answers of the servers do.
+// Spin locks, each shared by many rows, held briefly. Only merges of copies and answers of servers
+// take them; training itself does not.
 class RowLocks {
  public:
   class Guard {

@@ -7,14 +7,15 @@
 namespace shoal::learn::word2vec {
 namespace {
 
-// Nodes 0 … words − 1 are the leaves, the others come to be in this order; the last is the root.
+// Nodes 0 … words − 1 are the leaves; inner nodes follow in order of creation; the last one is the
+// root.
 struct Nodes {
   std::vector<uint32_t> parents;
   std::vector<uint8_t> codes;
 };
 
-// The two rarest become one, again and again: leaves wait from the last one on, inner nodes in the
-// order in which they were made, which is that of their counts.
+// Repeatedly joins the two rarest nodes. Leaves are taken from the last one on; inner nodes in
+// order of creation, which is the order of their counts.
 Nodes Join(std::span<const uint64_t> counts) {
   const size_t words = counts.size();
   std::vector<uint64_t> weights(counts.begin(), counts.end());

@@ -1,4 +1,4 @@
-// A text with a structure that is known: words of one group stand together. For tests only.
+// A text with a known structure: words of one group occur together. For tests only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace shoal::learn::word2vec {
 inline constexpr uint32_t kGroups = 4;
 inline constexpr uint32_t kGroupWords = 10;
 
-// Sentences of 12 words, each from one group; word w of group g is number g + kGroups·w.
+// Sentences of 12 words of one group; word w of group g has number g + kGroups·w.
 inline std::vector<std::vector<uint32_t>> PlantedSentences(size_t sentences, uint64_t seed) {
   Random random = Random::Of(seed, 77);
   std::vector<std::vector<uint32_t>> text(sentences);
@@ -23,7 +23,7 @@ inline std::vector<std::vector<uint32_t>> PlantedSentences(size_t sentences, uin
   return text;
 }
 
-// "g2w7": the word's group can be read off it.
+// The word's text, such as "g2w7", names its group.
 inline std::string PlantedWord(uint32_t number) {
   return "g" + std::to_string(number % kGroups) + "w" + std::to_string(number / kGroups);
 }

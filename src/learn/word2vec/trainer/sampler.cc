@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kAlways = 4294967295.0;  // 2³² − 1
 
-// x^¾ by square roots, which are exact to the last bit everywhere; pow is not.
+// x^¾ by square roots, which are exactly rounded on all machines; pow is not.
 double ThreeQuarters(double x) { return std::sqrt(x) * std::sqrt(std::sqrt(x)); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Chance in word2vec: random numbers, which occurrences are kept, which words are noise. Everything
-// here gives the same on every machine for the same seed.
+// Randomness of word2vec: random numbers, subsampling of frequent words, noise words.
+// Deterministic: equal on all machines for equal seeds.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace shoal::learn::word2vec {
 
-// wyrand (Wang Yi, public domain): 64 bits from one addition and one multiplication; the state is
-// one word, so that a checkpoint can hold it.
+// wyrand (Wang Yi, public domain): 64 bits from one addition and one multiplication. The state is
+// one word, which a checkpoint stores.
 class Random {
  public:
   explicit Random(uint64_t state) : state_(state) {}
-  // A stream of its own for each (seed, stream).
+  // An independent stream for each (seed, stream).
   static Random Of(uint64_t seed, uint64_t stream);
 
   uint64_t Next() {
@@ -34,7 +34,7 @@ class Random {
   uint64_t state_;
 };
 
-// Immutable after construction; thread-safe.
+// Samples words by their counts. Immutable after construction; thread-safe.
 class Sampler {
  public:
   // counts: of each word, all ≥ 1. `sample` as the parameter; 0 keeps everything.
@@ -42,17 +42,18 @@ class Sampler {
 
   uint32_t words() const { return static_cast<uint32_t>(columns_.size()); }
 
-  // Whether an occurrence stays in the text: with probability (√(f/s) + 1)·s/f, f being the word's
-  // share of the text, as word2vec.c does.
+  // Subsampling as in word2vec.c: keeps an occurrence with probability (√(f/s) + 1)·s/f, where f is
+  // the word's share of the text.
   bool ShouldKeep(uint32_t word, Random& random) const {
     return static_cast<uint32_t>(random.Next() >> 32) <= keep_[word];
   }
   // Expected number of kept words of one pass over the text.
   double kept_words() const { return kept_words_; }
 
-  // Noise: word w with probability ∝ count(w)^¾, by Walker's alias method (Vose 1991). In two
-  // steps, with other work between them, because the tables do not fit into the first-level cache.
-  // Begin draws random numbers and has the tables' lines fetched; End makes words of them.
+  // Draws noise words: word w with probability ∝ count(w)^¾, by Walker's alias method (Vose 1991).
+  // In two steps with other work between them, because the tables exceed the first-level cache:
+  // BeginDraw draws random numbers and prefetches the tables' lines; EndDraw converts them to
+  // words.
   void BeginDraw(Random& random, std::span<uint64_t> draws) const;
   void EndDraw(std::span<const uint64_t> draws, uint32_t* words) const;
 
@@ -70,13 +71,14 @@ class Sampler {
   double kept_words_ = 0;
 };
 
-// One thread's supply of noise words, drawn in batches.
+// Noise words for one thread, drawn in batches. Not thread-safe.
 class NoiseSupply {
  public:
   // `sampler` outlives it.
   explicit NoiseSupply(const Sampler* sampler) : sampler_(sampler) {}
 
-  // Forgets all words, so that what follows depends on `random` alone. Before the first Next.
+  // Drops the current batch, so that all following words depend on `random` alone. Call before the
+  // first Next.
   void Restart(Random& random) {
     next_ = kBatch;
     sampler_->BeginDraw(random, draws_);

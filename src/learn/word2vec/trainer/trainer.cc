@@ -9,16 +9,19 @@
 namespace shoal::learn::word2vec {
 namespace {
 
-// One window in this many tells its loss.
+// One window in this many is sampled for the loss.
 constexpr uint32_t kLossEvery = 1024;
-// Draws of a noise word before a window makes do with fewer; only tiny vocabularies come near.
+// Attempts to draw a distinct noise word before a window makes do with fewer; only tiny
+// vocabularies reach it.
 constexpr int kNoiseTries = 64;
 constexpr size_t kOutputsTogether = 6;  // of the kernels
-// The most that a row of outputs moves by in one step, in units of what it would move by where the
-// learning rate is 1: alpha × the contexts that are trained at once. The logistic loss curves by at
-// most |x|²/4 along a context x, so a step of s overshoots where s·|x|² > 4 and diverges from twice
-// that on. Ten contexts at the usual rate of 0.025, the widest window of word2vec's defaults, are a
-// step of this size, which leaves vectors longer than any that a text brings about.
+// The limit of a row's movement in one step, in units of its movement at learning rate 1: alpha ×
+// the contexts trained together. The logistic loss has curvature at most
+// x
+// ²/4 along a context x, so that a step s overshoots if s·
+// x
+// ² > 4 and diverges from twice that. Ten contexts (the widest default window) at the usual rate of
+// 0.025 give a step of this size, which is stable for vectors longer than those of any text.
 constexpr double kMostStep = 0.25;
 
 }  // namespace
@@ -109,7 +112,7 @@ void Trainer::DrawNoise(uint32_t centre, float** rows) {
       if (!taken) break;
       word = centre;
     }
-    if (word == centre) {  // a vocabulary of few words: the first one that is free
+    if (word == centre) {  // a tiny vocabulary: take the first free word
       word = 0;
       while (word == centre || std::find(words, words + i, word) != words + i) ++word;
     }
@@ -151,7 +154,7 @@ void Trainer::Prepare(uint32_t position) {
   }
 }
 
-// A context that stands twice in a block is trained once, with weight 2.
+// A context that occurs twice in a block is trained once with weight 2.
 void Trainer::MergeRepeats(Block* block) {
   const uint32_t all = block->m;
   block->m = 0;
@@ -168,7 +171,7 @@ void Trainer::MergeRepeats(Block* block) {
   block->weights = block->m < all ? weights_.data() : nullptr;
 }
 
-// What a block predicts on the path of its centre.
+// Sets the labels on the path of the block's centre.
 void Trainer::LabelPath(uint32_t centre, Block* block) {
   const auto path = set_.tree->PathOf(centre);
   block->n = static_cast<uint32_t>(path.size());
@@ -176,8 +179,9 @@ void Trainer::LabelPath(uint32_t centre, Block* block) {
   for (size_t i = 0; i < path.size(); ++i) labels_[i] = path[i].label();
 }
 
-// The rows of a window's contexts, dealt out to its groups in turn, so that neighbours, which mean
-// the most to each other, do not share noise: each group's lie together.
+// Collects the rows of a window's contexts and deals them out to the groups in turn, so that
+// neighbouring contexts, which are the most similar, do not share noise. The rows of a group are
+// contiguous.
 void Trainer::GatherContexts(uint32_t position) {
   const Step& step = steps_[position % kSteps];
   const uint32_t total = step.right - step.left - 1;
@@ -248,7 +252,7 @@ void Trainer::SampleLoss(const Block& block) {
   loss_.pairs += rows;
 }
 
-// Of one context, or mean of contexts, against the block's outputs.
+// Adds the loss of one context, or of the contexts' mean, against the block's outputs.
 void Trainer::AddLoss(const Block& block, const float* x) {
   for (uint32_t n = 0; n < block.n; ++n) {
     float* const y = loss_rows_.row(2);
@@ -264,7 +268,7 @@ Trainer::Loss Trainer::TakeLoss() { return std::exchange(loss_, {}); }
 
 void Trainer::Load(std::span<const uint32_t> items) {
   SHOAL_CHECK(items.size() <= kBlockItems && next_ == kept_.size());
-  // Nothing but the random state goes from block to block.
+  // Only the random state carries over between blocks.
   noise_.Restart(random_);
   Subsample(items);
   next_ = 0;

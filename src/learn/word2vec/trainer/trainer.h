@@ -1,6 +1,6 @@
-// One training thread: turns numbered words into windows, windows into blocks of rows, and blocks
-// into kernel calls. The worker (worker.cc) runs one of these in each of its threads, feeds it from
-// the encoded shard, and exchanges the rows behind its back.
+// One training thread: converts word ids to windows, windows to blocks of rows, and blocks to
+// kernel calls. Each thread of a worker (worker.cc) runs one, feeds it from its encoded shard, and
+// exchanges its rows with the servers concurrently.
 #pragma once
 
 #include <atomic>
@@ -21,37 +21,39 @@
 
 namespace shoal::learn::word2vec {
 
-// What the threads of a worker share; outlives them. Rows are trained without locks.
+// State shared by the threads of a worker, which must outlive the trainers. Rows are trained
+// without locks.
 struct TrainingSet {
   Params params;
   const Sampler* sampler = nullptr;
   const HuffmanTree* tree = nullptr;  // with params.hs
   const Kernels* kernels = nullptr;
-  Matrix* input = nullptr;   // the vectors of contexts, which become the model
-  Matrix* output = nullptr;  // the vectors of predicted words, or of the tree's inner nodes
+  Matrix* input = nullptr;   // vectors of contexts, which become the model
+  Matrix* output = nullptr;  // vectors of predicted words, or of the tree's inner nodes
   RowLocks* locks = nullptr;
-  bool counts_uses = true;  // whether anybody asks for due() and uses()
+  bool counts_uses = true;  // due() and uses() are needed
 };
 
-// How often a thread has used each row since it was last exchanged. Written by that thread; others
-// may look and reset (a count that is lost in the race makes a row wait a little longer).
+// Counts how often a thread has used each row since its last exchange. Written by that thread.
+// Other threads may read and reset counts; a count lost in that race only delays the row's
+// exchange.
 class UseCounts {
  public:
   explicit UseCounts(size_t rows) : counts_(std::make_unique<std::atomic<uint16_t>[]>(rows)) {}
-  // True, and the count starts again, when it reaches `due`.
+  // Counts a use. True, and the count restarts, when it reaches `due`.
   bool Add(uint32_t row, uint16_t due) {
     std::atomic<uint16_t>& count = counts_[row];
     const auto uses = static_cast<uint16_t>(count.load(std::memory_order_relaxed) + 1);
     count.store(uses >= due ? 0 : uses, std::memory_order_relaxed);
     return uses >= due;
   }
-  // Whether it was used; starts again.
+  // True if the row was used; resets the count.
   bool TakeUsed(uint32_t row) {
     if (counts_[row].load(std::memory_order_relaxed) == 0) return false;
     counts_[row].store(0, std::memory_order_relaxed);
     return true;
   }
-  // It has been used, however its count began again.
+  // Marks the row as used if its count is 0.
   void MarkUsed(uint32_t row) {
     if (counts_[row].load(std::memory_order_relaxed) == 0)
       counts_[row].store(1, std::memory_order_relaxed);
@@ -61,41 +63,40 @@ class UseCounts {
   std::unique_ptr<std::atomic<uint16_t>[]> counts_;
 };
 
-// Used by one thread, except where it says otherwise.
+// Trains one thread's blocks. Used by one thread, except for methods that any thread may call.
 class Trainer {
  public:
-  // Items that one call of Load takes at most; a sentence ends where a block ends.
+  // Maximum number of items of a block; a sentence ends at the end of a block.
   static constexpr size_t kBlockItems = 1024;
 
-  // `between_workers` says when a row is due for the servers.
+  // `between_workers` decides when a row is due for exchange with the servers.
   static Result<std::unique_ptr<Trainer>> Make(const TrainingSet& set, Random random,
                                                const ExchangePolicy& between_workers);
 
-  // The copies of frequent rows that the blocks from now on train, and merge when they have been
-  // used often; null: there are none. Of as many rows at every call. Between two blocks.
+  // Sets the copies of frequent rows that the following blocks train, and merge after enough uses;
+  // null: none. The number of rows must not change. Call between two blocks.
   void UseCopies(DomainCopies* copies);
 
-  // Takes the next block: numbers of words and data::kSentenceEnd, at most kBlockItems; thins it
-  // out. The block before must be done.
+  // Loads the next block: word ids and data::kSentenceEnd, at most kBlockItems; subsamples it. The
+  // previous block must be done.
   void Load(std::span<const uint32_t> items);
-  // One step of gradient descent for each of the next windows of the block, `most` of them or as
-  // many as are left. `alpha` is the learning rate. Gives how many it did: 0 when the block is
-  // done.
+  // Trains the next windows of the block, at most `most`, one step of gradient descent each.
+  // `alpha` is the learning rate. Returns the number of windows; 0 when the block is done.
   uint32_t Train(uint32_t most, float alpha);
 
-  // Rows that have become due for an exchange with the servers since the caller last cleared it.
-  // May name a row twice.
+  // Rows that have become due for exchange since the caller last cleared the list. May contain a
+  // row twice.
   std::vector<uint32_t>& due(TableKind table) { return due_[table]; }
-  // Any thread.
+  // For any thread.
   UseCounts& uses(TableKind table) { return uses_[table]; }
 
-  // State for a checkpoint.
+  // The random state, for checkpoints.
   Random random() const { return random_; }
   void set_random(Random random) { random_ = random; }
 
-  // Words seen by Load so far, thinned-out ones included. Any thread.
+  // Words loaded so far, before subsampling. For any thread.
   uint64_t words() const { return words_.load(std::memory_order_relaxed); }
-  // Sum and number of the sampled pairs' −log likelihood since the last call.
+  // Sum and number of sampled −log likelihoods since the last call.
   struct Loss {
     double sum = 0;
     uint64_t pairs = 0;
@@ -103,7 +104,7 @@ class Trainer {
   Loss TakeLoss();
 
  private:
-  // What is known of a window before its turn: rows are prefetched in the meantime.
+  // A window that has been prepared, so that its rows are prefetched.
   struct Step {
     uint32_t left = 0;  // contexts are the positions [left, right) except the centre's own
     uint32_t right = 0;
@@ -114,8 +115,8 @@ class Trainer {
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
-  // Of a copied row by one thread until the copy is merged, which costs about as much as a use of a
-  // row that another cache has.
+  // Uses of a copied row by one thread before it is merged. A merge costs about as much as one use
+  // of a row in another cache.
   static constexpr uint16_t kUsesOfCopy = 16;
 
   Trainer(const TrainingSet& set, Random random, const ExchangePolicy& between_workers);
@@ -139,7 +140,7 @@ class Trainer {
   float* Row(TableKind table, uint32_t word) {
     return word < copied_ ? copies_->row(table, word) : shared_[table]->row(word);
   }
-  // Has the row fetched while the next window is trained.
+  // Prefetches the row while the next window is trained.
   void Fetch(float* row) { ahead_.push_back(row); }
 
   const TrainingSet set_;
@@ -160,8 +161,8 @@ class Trainer {
   uint32_t copied_ = 0;  // rows of copies_
   UseCounts copy_uses_[kTables];
 
-  // The block at hand: kept words, where their rows are, and the latest position (+1; 0: none)
-  // whose word stands again near it, up to a position.
+  // The current block: kept words, their rows, and for each position the latest earlier position
+  // (+1; 0: none) of the same word, filled up to a position.
   std::vector<uint32_t> kept_;
   std::vector<float*> kept_rows_;
   std::vector<uint32_t> previous_;
@@ -176,11 +177,11 @@ class Trainer {
   std::vector<uint32_t> groups_of_;  // by the number of contexts
   std::vector<uint32_t> noise_words_;
   NoiseSupply noise_;
-  std::vector<float> labels_;  // of the path at hand
+  std::vector<float> labels_;  // of the current path
   std::vector<float*> contexts_;
   std::vector<float*> distinct_;
   std::vector<float> weights_;
-  Matrix loss_rows_;  // copies of rows while their loss is taken
+  Matrix loss_rows_;  // copies of rows for the loss
   Matrix scratch_;    // row 0..: gradients, then the mean of cbow
 };
 

@@ -1,0 +1,16 @@
+// What a launcher learns from its engine and tells it besides the coordinator's messages: by
+// environment variables and a file. Used by launcher.cc.
+#pragma once
+
+#include <string>
+
+namespace shoal::rendezvous {
+
+// The engine's name of this host (SHOAL_NODE), else the host name; empty if it has none.
+std::string LocalNodeName();
+
+// The exit code that the engine expects for `exit_code`. Some engines read the exclusion of a host
+// from a file, whose name is in job::kExcludedFileVariable, and want 0 then.
+int ExitCodeForEngine(int exit_code);
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,40 @@
+// Elastic roles: `shoal scale`, slots that the job gives up, and slots that the engine refuses.
+// docs/design/task-lifecycle.md has the rules.
+#pragma once
+
+#include <string>
+
+#include "rendezvous/lifecycle/core_state.h"
+#include "rendezvous/lifecycle/group_restart.h"
+#include "rendezvous/lifecycle/host_exclusions.h"
+#include "rendezvous/lifecycle/stop_policy.h"
+
+namespace shoal::rendezvous {
+
+class RoleScaling {
+ public:
+  RoleScaling(CoreState* state, GroupRestart* group, const HostExclusions* exclusions,
+              StopPolicy* stop)
+      : state_(state), group_(group), exclusions_(exclusions), stop_(stop) {}
+
+  void On(const Scale& event);
+  void On(const LauncherRefused& event);
+  // Ends a slot of an elastic role as lost. Whether the job goes on is SuccessPolicy's decision.
+  void AbandonTask(int number, const std::string& why);
+
+  // Applies kScale.
+  void ApplyScale(const JournalRecord& record);
+
+ private:
+  // Why the role cannot be scaled now; empty: it can.
+  std::string ScaleRefusal(const Scale& event) const;
+  // The slot is empty, or its task failed: scaling the role up creates it again.
+  static bool IsRecreatedByScale(const Task& task);
+
+  CoreState* const state_;
+  GroupRestart* const group_;
+  const HostExclusions* const exclusions_;
+  StopPolicy* const stop_;
+};
+
+}  // namespace shoal::rendezvous
