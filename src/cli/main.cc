@@ -212,6 +212,7 @@ std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
   return app;
 }
 
+// Without a command name as the first argument the parser knows all visible commands.
 int Main(int argc, const char* const* argv) {
   OpenStandardDescriptors();
   (void)std::signal(SIGPIPE, SIG_IGN);

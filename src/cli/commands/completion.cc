@@ -140,6 +140,7 @@ std::string Zsh(const std::vector<Entry>& entries) {
   return Fill(kZsh, entries, cases);
 }
 
+// The script for fish: one `complete` line per word, guarded by the words typed so far.
 std::string Fish(const std::vector<Entry>& entries) {
   std::string out = "# fish completion of shoal: shoal completion fish | source\n";
   for (const Entry& entry : entries) {

@@ -45,6 +45,7 @@ std::string Gigabytes(int64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
+// Cores, memory, vector instructions and huge pages.
 void CheckMachine(std::vector<Finding>* findings) {
   const host::MachineFacts facts = host::ReadMachineFacts();
   findings->push_back(
@@ -82,6 +83,7 @@ void CheckMachine(std::vector<Finding>* findings) {
         {"free", facts.huge_pages_free}}});
 }
 
+// The ranges from which tasks get ports, and their overlap with the kernel's ephemeral range.
 void CheckPorts(std::vector<Finding>* findings) {
   const host::PortRange ephemeral = host::EphemeralRange();
   const std::vector<host::PortRange> ranges = host::LeaseRanges(ephemeral);
@@ -118,6 +120,7 @@ fs::path Existing(fs::path path) {
   return path;
 }
 
+// The state directory: writable, with free space.
 void CheckStore(std::vector<Finding>* findings) {
   Finding finding{"store", CheckResult::kOk, "", "", {}};
   const Result<fs::path> home = controller::FindStateHome();
@@ -231,6 +234,7 @@ std::string Describe(const engine::JobRemains& job) {
   return text + ")";
 }
 
+// Processes and control groups of dead jobs; with `clean` they are killed and removed.
 void CheckLeftovers(const host::Isolation& isolation, bool clean, std::vector<Finding>* findings) {
   const std::vector<fs::path> bases = GroupBases(isolation);
   Finding finding{"leftovers", CheckResult::kOk, "", "", {}};
@@ -355,6 +359,7 @@ void CheckUcx(std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
+// All findings, in the order of the output.
 std::vector<Finding> Examine(bool clean) {
   std::vector<Finding> findings;
   const host::Isolation isolation = host::ProbeIsolation();

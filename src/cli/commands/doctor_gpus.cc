@@ -36,6 +36,7 @@ json::object ToJson(const host::GpuLeaseState& state) {
 
 }  // namespace
 
+// Lists each device with its use: free, leased, or quarantined with the reason.
 GpuFinding FindGpus() {
   GpuFinding finding;
   const auto nvml = host::Nvml::Load();

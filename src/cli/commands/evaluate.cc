@@ -90,6 +90,7 @@ std::string SectionText(const model::AnalogySection& section, std::string_view l
                      section.answered, section.asked);
 }
 
+// One line per measured set, with the sections of the analogies below if requested.
 std::string ResultsText(const Arguments& arguments, const Results& results) {
   std::string text =
       fmt::format("{}: {} words of {} values\n", arguments.model, results.rows, results.dim);

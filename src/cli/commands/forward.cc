@@ -94,6 +94,8 @@ void Serve(Target* target, UniqueFd client) {
   --target->open;
 }
 
+// Accepts connections until an error; each has a thread of its own, at most kMostConnections at
+// once.
 Status Forward(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(Ports ports, ParsePorts(arguments.ports));
   Target target;

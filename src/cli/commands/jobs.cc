@@ -50,6 +50,7 @@ int PrintTable(const std::vector<controller::JobRecord>& jobs, Session& session)
   return PrintResult(Table(rows));
 }
 
+// Prunes by age or by damage and prints the ids of the removed jobs.
 int PruneJobs(const Context& context, Session& session, const std::string& text) {
   const auto age = job::ParseDurationMs(text);
   if (!age && text != kUnreadable) {

@@ -74,6 +74,7 @@ std::string LinesOf(const Predictions& predictions) {
   return lines;
 }
 
+// Number of examples and the quality, if the data has labels.
 std::string SummaryOf(const Predictions& predictions, const Arguments& arguments, bool as_json) {
   const auto& quality = predictions.quality;
   const bool ranked = quality.has_value() && std::isfinite(quality->auc);

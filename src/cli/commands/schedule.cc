@@ -62,6 +62,8 @@ void RestoreJobFile(const fs::path& path, const Result<std::string>& before) {
   }
 }
 
+// Validates the job, stores its file for the runs and registers the schedule; restores the previous
+// file if that fails.
 Status ScheduleFile(const Context& context, const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);

@@ -55,6 +55,7 @@ std::string History(const std::vector<controller::Event>& events, WallTime from)
   return Table(rows);
 }
 
+// Facts, tasks, the last stall and the history.
 std::string TextOf(const Shown& shown) {
   const JobRecord& job = shown.job;
   const WallTime now = RealClock::Get()->Wall();

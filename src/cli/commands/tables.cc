@@ -114,6 +114,7 @@ Result<framework::ClusterDescription> AskCoordinator(Session* session, const Job
   return framework::ClusterFromJson(*cluster);
 }
 
+// Addresses of the tasks of `role`, in index order.
 Result<std::vector<std::string>> ServersOf(const framework::ClusterDescription& cluster,
                                            const JobRecord& job, const std::string& role) {
   const framework::ClusterRole* const servers = cluster.FindRole(role);
@@ -145,6 +146,7 @@ Result<std::vector<std::string>> ServersOf(const framework::ClusterDescription& 
   return addresses;
 }
 
+// Sums the servers' reports by table.
 void AddUp(View* view) {
   std::vector<std::string> names;
   for (const ps::ServerReport& server : view->reports) {
@@ -191,6 +193,7 @@ Result<const TableView*> FindTable(const View& view, const std::string& name,
 
 // ---- Text -----------------------------------------------------------------------------------
 
+// "adagrad lr 0.1 eps 1e-08": the optimizer and its parameters.
 std::string OptimizerText(const ps::OptimizerSpec& spec) {
   using Kind = ps::OptimizerKind;
   switch (spec.kind) {
@@ -415,6 +418,7 @@ json::object MovedJson(const ps::RebalanceInfo& done) {
           {"longest_stall_ms", Milliseconds(done.longest_stall)}};
 }
 
+// Connects as an observer, performs a requested move of rows, and formats the servers' reports.
 Result<std::string> QueryServers(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const JobRecord job, session->store().FindJob(arguments.job));

@@ -55,6 +55,7 @@ std::string FlagsOf(const learn::Param& param) {
   return flags;
 }
 
+// Adds the flag of an algorithm's parameter, with aliases, default and range from its table.
 void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group,
               std::shared_ptr<Arguments> arguments) {
   const std::string help =

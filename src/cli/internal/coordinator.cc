@@ -27,6 +27,8 @@ struct Arguments {
   int life = -1;            // number of earlier coordinators; -1: unknown
 };
 
+// Runs a coordinator until it exits. Without a shared filesystem its directory is made of bootstrap
+// files first.
 Status Coordinate(Arguments arguments) {
   rendezvous::CoordinatorOptions& options = arguments.options;
   if (!arguments.listen.empty()) {

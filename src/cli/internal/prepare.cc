@@ -46,6 +46,8 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Places the staged files and the virtual environment in the task's scratch directory and changes
+// to it.
 Status PrepareTaskFiles(const Arguments& arguments) {
   rendezvous::StageFilesOptions options;
   options.job_dir = Variable("SHOAL_JOB_DIR");

@@ -61,6 +61,8 @@ std::string LineOf(const JobEvent& event) {
 
 // ---- Terminal -----------------------------------------------------------------------------------
 
+// A status block at the bottom, logs and events as lines above it. Draws at most once per tick,
+// except for floods of lines.
 class TerminalDisplay final : public Display {
  public:
   TerminalDisplay(AsyncWriter* out, const job::Job& job, const Clock* clock)
@@ -144,6 +146,7 @@ class TerminalDisplay final : public Display {
 
 // ---- Pipe ---------------------------------------------------------------------------------------
 
+// Lines for pipes and files: states, events, logs, and progress at most every kPlainEvery.
 class PlainDisplay final : public Display {
  public:
   PlainDisplay(AsyncWriter* out, const job::Job& job, const Clock* clock)
@@ -209,6 +212,8 @@ class PlainDisplay final : public Display {
 
 // ---- Program ------------------------------------------------------------------------------------
 
+// One JSON object per line. Progress and usage are dropped in favour of the latest while the reader
+// is slow.
 class JsonDisplay final : public Display {
  public:
   JsonDisplay(AsyncWriter* out, const job::Job& job)
@@ -266,6 +271,7 @@ class JsonDisplay final : public Display {
   std::map<std::tuple<JobEvent::Type, std::string, int>, json::object> late_;
 };
 
+// No output: for --quiet.
 class QuietDisplay final : public Display {
  public:
   void OnSubmitted(const std::string&) override {}
@@ -324,6 +330,7 @@ json::object DoneEvent(const JobRecord& record, const job::Job& job,
   return done;
 }
 
+// The parts of the sentence: id, state or stop, duration, reason or results, model.
 std::string EndSentence(const JobRecord& record, const job::Job& job, const std::string& stopped_by,
                         bool saved) {
   std::string text = record.id + " ";

@@ -102,6 +102,7 @@ std::vector<std::string> Facts(const ProgressSummary& overall) {
   return facts;
 }
 
+// "train  ████░░░  51.0 %  4.2 M words/s …": phase, bar, fraction and facts.
 StyledLine OverallLine(const ProgressSummary& overall, const RenderOptions& options) {
   StyledLine line;
   if (!overall.phase.empty()) line.Add(overall.phase + "  ");
@@ -131,6 +132,7 @@ std::string StateText(const TaskModel& task) {
   return task.end->ok() ? "done" : job::Describe(*task.end);
 }
 
+// "  worker-0  running    51 %  1.1 M words/s  210 MiB".
 StyledLine TaskLine(const std::string& name, int name_width, const TaskModel& task) {
   StyledLine line;
   line.Add(fmt::format("  {:<{}}  ", name, name_width));
@@ -205,6 +207,7 @@ ProgressModel MakeProgress(const std::string& id, const job::Job& job) {
   return model;
 }
 
+// Events without a visible effect are ignored.
 void Apply(const rendezvous::JobEvent& event, ProgressModel* model) {
   using Type = rendezvous::JobEvent::Type;
   if (event.type == Type::kJob) {
@@ -226,6 +229,8 @@ void Apply(const rendezvous::JobEvent& event, ProgressModel* model) {
   }
 }
 
+// Totals add up over the tasks that report steps; rates add up, other values are means weighted by
+// rate. The time left is the longest that a task reports, or follows from the rate.
 ProgressSummary Summarize(const ProgressModel& model) {
   ProgressSummary overall;
   double step = 0;

@@ -77,6 +77,7 @@ std::string SafeLines(const std::string& text) {
 
 }  // namespace
 
+// Only the last stall is formatted; an event "moving" after it adds the time of its end.
 std::string FormatStallReport(const std::vector<controller::Event>& events, WallTime from) {
   const controller::Event* stalled = nullptr;
   const controller::Event* moving = nullptr;

@@ -10,6 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Snapshots `directory` into the cache, links its blobs into `files` and writes the manifest last.
 Status Fill(const fs::path& directory, const StateHome& home, const fs::path& files) {
   TRY_ASSIGN(host::BlobCache cache, host::BlobCache::Open(FileCachePath(home)));
   TRY_ASSIGN(const host::Snapshot snapshot,

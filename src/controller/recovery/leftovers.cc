@@ -74,6 +74,7 @@ std::vector<Leftover> ListLeftovers(const StateHome& home) {
   return list;
 }
 
+// Errors are logged, not returned: the next command tries again.
 std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options, milliseconds patience) {
   std::vector<Leftover> removed;
   for (Leftover& leftover : ListLeftovers(options.home)) {

@@ -35,6 +35,8 @@ WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallT
   return std::clamp(std::chrono::time_point_cast<WallTime::duration>(at), begun, now);
 }
 
+// The events that complete the log of a job whose controller died: a note, the tasks of the
+// verdict, the missing states and the end.
 std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
                                const Result<rendezvous::Verdict>& verdict, bool frozen) {
   std::vector<Event> events;
@@ -97,6 +99,7 @@ Result<ReconciledJob> RepairElsewhere(const ReconcileOptions& options, const Job
   return RecordEnd(options, job, verdict);
 }
 
+// Recovers a job whose processes this process may look up and stop.
 Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord& job) {
   TRY_ASSIGN(engine::Engine* const engine, options.engine(job.engine));
   const bool same_boot = job.owner.boot_id == options.self.boot_id;

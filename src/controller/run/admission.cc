@@ -6,6 +6,7 @@
 
 namespace shoal::controller {
 
+// Resources of running jobs are those of their specifications. Suspended jobs hold none.
 AdmissionAnswer DecideAdmission(const std::string& id, const std::vector<JobRecord>& unfinished,
                                 const engine::Capacity& capacity, const queue::Admission& policy,
                                 const std::function<bool(const ProcessIdentity& owner)>& acts) {

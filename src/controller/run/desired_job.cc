@@ -127,6 +127,7 @@ engine::DesiredTask Launcher(const DesiredJobPaths& places, const job::PlannedTa
 
 }  // namespace
 
+// The coordinator is the first task; then one launcher per wanted member.
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
                                           const DesiredJobPaths& places,
                                           const DesiredMembership& membership) {

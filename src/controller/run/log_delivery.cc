@@ -34,7 +34,7 @@ Status LogDelivery::DeliverRest(const LogInfo& log) {
   while (offsets_[log.key] < log.bytes) {
     const int64_t offset = offsets_[log.key];
     TRY_ASSIGN(const std::string bytes, store_.Read(log.key, offset, kPiece));
-    if (bytes.empty()) return Status::Ok();  // somebody has made it shorter
+    if (bytes.empty()) return Status::Ok();  // the file was truncated
     Deliver(log.key, offset, bytes);
   }
   return Status::Ok();

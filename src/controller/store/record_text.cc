@@ -11,6 +11,7 @@ Status NotUtf8(const std::string& where, std::string_view text) {
                          "directory that it names, a name in UTF-8");
 }
 
+// Recurses through objects and lists; `where` is the path of the value in the record.
 Status CheckValue(const std::string& where, const json::value& value) {
   if (value.is_string()) {
     return IsUtf8(value.get_string()) ? Status::Ok() : NotUtf8(where, value.get_string());

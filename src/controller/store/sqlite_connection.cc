@@ -35,6 +35,7 @@ Status LockedTooLong(const std::string& file) {
                             "`fuser` and try again");
 }
 
+// Only errors with a known remedy get a sentence of their own.
 Status SqliteStatus(sqlite3* db, int result) {
   const char* name = db == nullptr ? nullptr : sqlite3_db_filename(db, "main");
   const std::string file = name == nullptr || *name == 0 ? "shoal.db" : name;

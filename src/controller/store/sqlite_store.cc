@@ -518,6 +518,7 @@ Result<UniqueFd> MakePrivate(const std::filesystem::path& path) {
   return OpenPrivateFile(path.parent_path() / BellName(path), O_WRONLY);
 }
 
+// One attempt to open the store; a disk error may be temporary and is retried by the caller.
 Result<std::unique_ptr<Store>> OpenOnce(const std::filesystem::path& path,
                                         const SqliteOptions& options) {
   if (const Status made = MakeDirectories(path.parent_path(), 0700); !made.ok()) {

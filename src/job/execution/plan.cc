@@ -229,6 +229,7 @@ std::string FormatBytes(int64_t bytes) {
   return buffer;
 }
 
+// Splits the name into words at other characters than letters and digits.
 bool LooksSecret(const std::string& variable) {
   const auto secret = [](const std::string& word) {
     for (const std::string_view whole : {"KEY", "PASS", "PRIVATE"}) {
@@ -256,6 +257,7 @@ bool LooksSecret(const std::string& variable) {
   return false;
 }
 
+// Finds each "://", then the user information before the next '/', and replaces its password.
 std::string HideSecrets(const std::string& text) {
   std::string out;
   size_t at = 0;

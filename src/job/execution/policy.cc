@@ -167,6 +167,7 @@ std::vector<TaskOutcome> WithoutMissing(const Job& job, std::vector<TaskOutcome>
 
 }  // namespace
 
+// Final failures are checked after the rule, since a fulfilled rule takes precedence.
 Verdict Judge(const Job& job, const std::vector<TaskOutcome>& all) {
   const std::vector<TaskOutcome> tasks = WithoutMissing(job, all);
   Verdict verdict = JudgeRule(job.success, tasks);
@@ -225,6 +226,7 @@ std::string Subject(const Restart& policy) {
   return "it";
 }
 
+// The decision of an on_exit or on_log rule. Its retry obeys the limit and backoff of `policy`.
 RestartDecision DecideByRule(const Restart& policy, EndAction action, const RestartHistory& history,
                              bool consequence, const std::string& rule) {
   RestartDecision decision;

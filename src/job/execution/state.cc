@@ -60,6 +60,7 @@ bool IsFinal(JobState state) {
          state == JobState::kCancelled;
 }
 
+// Transitions of the state diagram in state.h; ends and suspension are allowed from several states.
 bool MayFollow(JobState from, JobState to) {
   using S = JobState;
   if (IsFinal(from) || from == to) return false;

@@ -55,6 +55,7 @@ Node ParseSetValue(std::string_view text, int set, Errors* errors) {
   return node;
 }
 
+// Applies one argument, number `set`: walks the path, creates missing sections and sets the value.
 void ApplyOne(const std::string& argument, int set, Node* root, Errors* errors) {
   const SourceLocation place{0, 0, set};
   const size_t equals = argument.find('=');

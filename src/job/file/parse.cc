@@ -20,6 +20,7 @@ void MakeAbsolute(const std::filesystem::path& base, std::string* path) {
 
 }  // namespace
 
+// Stops after each step that reported errors, since the next would report their consequences.
 Result<Job> ParseJob(std::string_view text, const std::string& file,
                      const std::vector<std::string>& overrides, FieldLocations* places) {
   Errors errors(file, overrides);

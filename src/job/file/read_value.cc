@@ -193,6 +193,7 @@ bool ReadScalar(const ValueContext& context, const Key& key, const Node& node, s
   return true;
 }
 
+// Reads named values: kTextMap, kVariables (the names of environment variables) and kLearn.
 bool ReadMap(const ValueContext& context, const Node& node, Value* value) {
   if (node.kind == Node::Kind::kNull) return true;
   if (node.kind != Node::Kind::kMap) return context.Wrong(node);
@@ -328,6 +329,7 @@ bool AddPort(const ValueContext& context, const Node& name, bool plain, Value* v
   return true;
 }
 
+// Reads `ports` in each of its forms: a list of names, a list of {name, plain}, or {names, plain}.
 bool ReadPorts(const ValueContext& context, const Node& node, Value* value) {
   std::vector<Node> names;
   bool plain = false;

@@ -192,6 +192,7 @@ json::object SectionsSchema(const Field& field) {
   return Named(std::move(either), kPlainName);
 }
 
+// The schema of a field's type, without its description.
 json::object TypeSchema(const Field& field) {
   switch (field.type) {
     case Type::kText:
@@ -263,6 +264,7 @@ json::object SectionSchema(std::string_view path) {
 
 }  // namespace
 
+// The top level's table, then one table for each section, in the order of the field table.
 std::string ReferencePage() {
   std::string page(kHead);
   page += "## Fields\n";

@@ -149,8 +149,7 @@ void Validator::CheckFollows() {
     for (const Role* member = &role; told.insert(member->name).second;) {
       member = job_.FindRole(member->follows);
     }
-    Wrong(path, "got a cycle, " + chain + " -> " + role.name +
-                    ", expected roles that follow nobody in the end");
+    Wrong(path, "got a cycle, " + chain + " -> " + role.name + ", expected no cycle of `follows`");
   }
 }
 

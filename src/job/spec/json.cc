@@ -33,6 +33,7 @@ json::object TextMap(const std::map<std::string, std::string>& map) {
   return object;
 }
 
+// Encoders of the parts of a job. Every field is written, in the order of the struct.
 json::object Encode(const Ready& ready) {
   return {{"by", NameOfValue(kReadyBys, ready.by)},
           {"port", ready.port},
@@ -95,6 +96,7 @@ json::object EncodePodSettings(const PodSettings& ask) {
   return object;
 }
 
+// A role with all its parts; the inverse of Decode(object, Role*).
 json::object Encode(const Role& role) {
   json::object object;
   object["name"] = role.name;
@@ -192,6 +194,7 @@ Status DecodePorts(const json::object& object, std::vector<Port>* out) {
   return Status::Ok();
 }
 
+// Decoders of the parts of a job. Each checks types and ranges; the first error is returned.
 Status Decode(const json::object& object, Restart* restart) {
   TRY(GetEnum(object, "when", kRestartWhens, &restart->when));
   TRY(GetIn(object, "limit", 0, kInt, &restart->limit));
@@ -490,6 +493,7 @@ Status DecodeHead(const json::object& object, Job* job) {
 
 }  // namespace
 
+// The fields in the order of struct Job.
 json::object ToJson(const Job& job) {
   json::object object;
   object["file"] = job.file;

@@ -99,6 +99,7 @@ Status Errors::ToStatus() const {
   return InvalidArgument(std::move(text));
 }
 
+// Ignores case; of several candidates with the same distance the first is returned.
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kLongestWord) return {};
   const std::string lower = Lower(word);

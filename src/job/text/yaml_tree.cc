@@ -383,6 +383,7 @@ bool IsText(std::string_view text) {
   return true;
 }
 
+// Longer texts are cut at kShownBytes; control characters and invalid bytes are escaped.
 std::string PrintableText(std::string_view text) {
   std::string out = "'";
   for (size_t i = 0; i < text.size();) {

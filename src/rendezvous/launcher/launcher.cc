@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,8 +37,7 @@ namespace {
 
 constexpr int kExitNotDelivered = 77;
 constexpr size_t kSendHighWater = 1 << 20;
-// The interval between two reports of the log's growth.
-constexpr auto kLogGrowthInterval = std::chrono::milliseconds(20);
+constexpr auto kLogGrowthInterval = std::chrono::milliseconds(20);  // between two reports of it
 // How many port conflicts are accepted that only the program reports.
 constexpr int kMaxReportedConflicts = 3;
 constexpr auto kDeliveryTimeout = std::chrono::seconds(2);  // to deliver an end after SIGTERM
