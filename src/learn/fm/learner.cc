@@ -1,6 +1,7 @@
 #include "learn/fm/learner.h"
 
 #include <algorithm>
+#include <array>
 
 #include "learn/logistic/kernels_scalar.h"
 
@@ -83,58 +84,78 @@ float FmLearner::BiasOf(const float* bias) const {
   return logistic::FtrlWeight(linear_rule_, bias);
 }
 
-float FmLearner::PairGradients(const float* weights, const Row& row, float* gradients) const {
+float FmLearner::PairGradients(const float* weights, const float* shift, const Row& row,
+                               float* gradients, float* shifted) const {
   const size_t slots = slots_.size();
-  float both = 0;
-  for (uint32_t f = 0; f < rule_.factors; ++f) {
-    const auto vector = [&](uint32_t i) {
-      return weights[i * slots + 1 + f] + InitialFactor(rule_, row.features[i], f);
-    };
-    float sum = 0, squares = 0;
-    for (uint32_t i = 0; i < row.count; ++i) {
-      const float part = vector(i) * sparse::ValueAt(row, i);
-      sum += part;
-      squares += part * part;
-    }
-    both += sum * sum - squares;
+  float both = 0, without = 0;
+  for (uint32_t first = 0; first < rule_.factors; first += kLanes) {
+    const uint32_t n = std::min(kLanes, rule_.factors - first);
+    std::array<float, kLanes> sums{}, sums_without{}, squares{}, squares_without{};
     for (uint32_t i = 0; i < row.count; ++i) {
       const float x = sparse::ValueAt(row, i);
-      gradients[i * slots + 1 + f] = x * (sum - vector(i) * x);
+      const size_t at = i * slots + 1 + first;
+      for (uint32_t f = 0; f < n; ++f) {
+        const float part = (weights[at + f] + InitialFactor(rule_, row.features[i], first + f)) * x;
+        const float moved = part - shift[at + f] * x;
+        gradients[at + f] = part;
+        sums[f] += part;
+        squares[f] += part * part;
+        sums_without[f] += moved;
+        squares_without[f] += moved * moved;
+      }
+    }
+    for (uint32_t i = 0; i < row.count; ++i) {
+      const float x = sparse::ValueAt(row, i);
+      float* const own = gradients + i * slots + 1 + first;
+      for (uint32_t f = 0; f < n; ++f) own[f] = x * (sums[f] - own[f]);
+    }
+    for (uint32_t f = 0; f < n; ++f) {
+      both += sums[f] * sums[f] - squares[f];
+      without += sums_without[f] * sums_without[f] - squares_without[f];
     }
   }
+  *shifted += (both - without) / 2;
   return both / 2;
 }
 
-float FmLearner::FieldGradients(const float* weights, const Row& row, float* gradients) const {
+float FmLearner::FieldGradients(const float* weights, const float* shift, const Row& row,
+                                float* gradients, float* shifted) const {
   const size_t slots = slots_.size();
   const uint32_t k = rule_.per_field();
-  float sum = 0;
+  float sum = 0, without = 0;
   for (uint32_t i = 0; i < row.count; ++i) {
-    for (uint32_t j = i + 1; j < row.count; ++j) {
+    std::fill_n(gradients + i * slots + 1, slots - 1, 0.0f);
+    for (uint32_t j = 0; j < i; ++j) {
       const float x = sparse::ValueAt(row, i) * sparse::ValueAt(row, j);
       for (uint32_t d = 0; d < k; ++d) {
         const uint32_t of_i = row.fields[j] * k + d, of_j = row.fields[i] * k + d;
-        const float a = weights[i * slots + 1 + of_i] + InitialFactor(rule_, row.features[i], of_i);
-        const float b = weights[j * slots + 1 + of_j] + InitialFactor(rule_, row.features[j], of_j);
-        gradients[i * slots + 1 + of_i] += x * b;
-        gradients[j * slots + 1 + of_j] += x * a;
+        const size_t at_i = i * slots + 1 + of_i, at_j = j * slots + 1 + of_j;
+        const float a = weights[at_i] + InitialFactor(rule_, row.features[i], of_i);
+        const float b = weights[at_j] + InitialFactor(rule_, row.features[j], of_j);
+        gradients[at_i] += x * b;
+        gradients[at_j] += x * a;
         sum += x * a * b;
+        without += x * (a - shift[at_i]) * (b - shift[at_j]);
       }
     }
   }
+  *shifted += sum - without;
   return sum;
 }
 
-float FmLearner::Gradients(const float* weights, const Row& row, float* gradients) const {
+float FmLearner::Gradients(const float* weights, const float* shift, const Row& row,
+                           float* gradients, float* shifted) const {
   const size_t slots = slots_.size();
-  std::fill_n(gradients, row.count * slots, 0.0f);
-  float margin = 0;
+  float margin = 0, moved = 0;
   for (uint32_t i = 0; i < row.count; ++i) {
-    gradients[i * slots] = sparse::ValueAt(row, i);
-    margin += weights[i * slots] * gradients[i * slots];
+    const float x = sparse::ValueAt(row, i);
+    gradients[i * slots] = x;
+    margin += weights[i * slots] * x;
+    moved += shift[i * slots] * x;
   }
-  return margin + (rule_.fields > 0 ? FieldGradients(weights, row, gradients)
-                                    : PairGradients(weights, row, gradients));
+  *shifted = moved;
+  return margin + (rule_.fields > 0 ? FieldGradients(weights, shift, row, gradients, shifted)
+                                    : PairGradients(weights, shift, row, gradients, shifted));
 }
 
 }  // namespace shoal::learn::fm

@@ -26,7 +26,8 @@ class FmLearner : public sparse::Learner {
                  model::FactorModel* model) const override;
   float BiasOf(const float* bias) const override;
   const std::vector<sparse::Slot>& slots() const override { return slots_; }
-  float Gradients(const float* weights, const Row& row, float* gradients) const override;
+  float Gradients(const float* weights, const float* shift, const Row& row, float* gradients,
+                  float* shifted) const override;
 
  protected:
   // For learn/ffm: with `kernels` for the pairs, and with vectors for `fields` fields unless that
@@ -38,9 +39,12 @@ class FmLearner : public sparse::Learner {
   const Rule rule_;
 
  private:
-  // Gradients of the pairs, after those of the weights. Return the pairs' part of the margin.
-  float PairGradients(const float* weights, const Row& row, float* gradients) const;
-  float FieldGradients(const float* weights, const Row& row, float* gradients) const;
+  // Gradients of the pairs, after those of the weights. Return the pairs' part of the margin, and
+  // add the same with the weights moved by `shift` to `*shifted`.
+  float PairGradients(const float* weights, const float* shift, const Row& row, float* gradients,
+                      float* shifted) const;
+  float FieldGradients(const float* weights, const float* shift, const Row& row, float* gradients,
+                       float* shifted) const;
 
   const std::vector<sparse::Slot> slots_;
   const logistic::Kernels* const linear_;

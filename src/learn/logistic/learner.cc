@@ -34,12 +34,16 @@ float LogisticLearner::BiasOf(const float* bias) const {
   return ftrl_ ? FtrlWeight(rule_, bias) : bias[0];
 }
 
-float LogisticLearner::Gradients(const float* weights, const Row& row, float* gradients) const {
-  float margin = 0;
+float LogisticLearner::Gradients(const float* weights, const float* shift, const Row& row,
+                                 float* gradients, float* shifted) const {
+  float margin = 0, moved = 0;
   for (uint32_t i = 0; i < row.count; ++i) {
-    gradients[i] = sparse::ValueAt(row, i);
-    margin += weights[i] * gradients[i];
+    const float x = sparse::ValueAt(row, i);
+    gradients[i] = x;
+    margin += weights[i] * x;
+    moved += shift[i] * x;
   }
+  *shifted = moved;
   return margin;
 }
 

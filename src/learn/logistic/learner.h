@@ -28,7 +28,8 @@ class LogisticLearner final : public sparse::Learner {
                  model::FactorModel* model) const override;
   float BiasOf(const float* bias) const override;
   const std::vector<sparse::Slot>& slots() const override { return slots_; }
-  float Gradients(const float* weights, const Row& row, float* gradients) const override;
+  float Gradients(const float* weights, const float* shift, const Row& row, float* gradients,
+                  float* shifted) const override;
 
  private:
   LogisticLearner(const Rule& rule, bool ftrl, const Kernels* kernels)

@@ -74,6 +74,10 @@ inline float WeightOf(const Slot& slot, float value, float n) {
   if (!slot.ftrl || value == 0) return value;
   return -value * slot.rate.alpha / FtrlDivisor(slot, n);
 }
+// How far one gradient moves a weight.
+inline float RateOf(const Rate& rate, float n) {
+  return rate.alpha / (rate.beta + std::sqrt(std::max(n, 1e-30f)));
+}
 // The other way round.
 inline float ValueOf(const Slot& slot, float weight, float n) {
   return slot.ftrl ? -weight * FtrlDivisor(slot, n) / slot.rate.alpha : weight;
@@ -103,8 +107,10 @@ class Learner {
   // The first is the feature's own weight, the only one that a bias has.
   virtual const std::vector<Slot>& slots() const = 0;
   // How the margin of `row` without its bias changes with each weight: gradients[i · slots + s] is
-  // its derivative by slot s of the row's i-th feature. `weights` lie likewise. Gives that margin.
-  virtual float Gradients(const float* weights, const Row& row, float* gradients) const = 0;
+  // its derivative by slot s of the row's i-th feature. `weights` and `shift` lie likewise. Gives
+  // that margin, and in `shifted` by how much it is above the margin of the weights less `shift`.
+  virtual float Gradients(const float* weights, const float* shift, const Row& row,
+                          float* gradients, float* shifted) const = 0;
   // All fields of rows are below; 0: fields mean nothing.
   virtual uint32_t fields() const { return 0; }
   // The same for so many fields, which are known when the data has been read; for algorithms whose

@@ -24,7 +24,8 @@ constexpr uint64_t kRoundExamples = 32;
 constexpr uint64_t kSharedRoundExamples = 1024;
 // ADR 186. A worker exchanges before what nobody has met is this part of what somebody has,
 constexpr uint64_t kUnexchangedPart = 2;
-constexpr int kTrainedTimes = 4;          // and earlier where it takes at most a fifth of its time.
+constexpr int kTrainedTimes = 9;          // and earlier where it takes at most a tenth of its time.
+constexpr uint64_t kTurnExamples = 128;   // ADR 201: of a worker, at least, in each of its turns
 constexpr uint64_t kReplayedShare = 16;   // of the examples since the last exchange,
 constexpr uint64_t kReplayedLeast = 128;  // or so many of a worker
 constexpr int kTries = 64;                // to be taken whole, at the end
@@ -143,17 +144,23 @@ void Training::TrainRound(Thread& thread) {
   }
 }
 
+bool Training::IsLastRound() const {
+  return round_ + 1 == rounds_ && epoch_ + 1 == static_cast<uint64_t>(setup_.params.epochs);
+}
+
 // Decides what follows the round that has just been trained; runs while all threads meet.
 void Training::EndRound() {
   ended_ = failed_.load() || setup_.stop->load();
   drained_ = !failed_.load() && ended_;
-  last_ = ended_ ||
-          (round_ + 1 == rounds_ && epoch_ + 1 == static_cast<uint64_t>(setup_.params.epochs));
+  last_ = ended_ || IsLastRound();
   exchange_ = false;
   if (failed_.load() || !Exchanges()) return;
   exchange_ = IsExchangeDue(RealClock::Get()->Now()) && TryExchangeLock();
   if (!exchange_) return;
   began_ = RealClock::Get()->Now();
+  fetched_ = TimePoint{};
+  unmet_ = UnexchangedExamples();
+  in_turn_ = Duration{};
   exchange_tries_ = 0;
   if (!table_->connected()) {
     if (const Status status = table_->Connect(); !status.ok()) Fail(status);
@@ -229,6 +236,7 @@ Status Training::ExchangeInTurn(Thread& thread) {
   const auto exchange = [&]() -> Status {
     TRY(table_->Pull(0, 1, StateTable::RowSet::kUsed));
     Replay(thread);
+    table_->Adopt(0, 1);
     return table_->Push(0, 1);
   };
   for (int turn = 0; turn < setup_.workers; ++turn) {
@@ -241,22 +249,52 @@ Status Training::ExchangeInTurn(Thread& thread) {
   return setup_.client->Barrier("seen", kNoTimeout);
 }
 
-void Training::Exchange(Thread& thread) {
-  const auto attempt = [this](const auto& step) {
-    if (failed_.load()) return;
-    if (const Status status = step(); !status.ok()) Fail(status);
-  };
-  if (setup_.params.deterministic && setup_.workers > 1 && !ended_)
-    return attempt([&] { return ExchangeInTurn(thread); });
-  if (setup_.workers == 1)
-    return attempt([&] { return table_->Store(thread.index, threads_.size()); });
+template <typename Step>
+void Training::Attempt(const Step& step) {
+  if (failed_.load()) return;
+  if (const Status status = step(); !status.ok()) Fail(status);
+}
+
+void Training::Fetch(Thread& thread) {
   const auto which =
       exchange_tries_ == 0 ? StateTable::RowSet::kUsed : StateTable::RowSet::kChanged;
-  attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
+  Attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
   barrier_.ArriveAndWait([] {});
   if (!failed_.load()) WithinMemory([&] { Replay(thread); });
   barrier_.ArriveAndWait([] {});
-  attempt([&] { return table_->Push(thread.index, threads_.size()); });
+  if (!failed_.load()) table_->Adopt(thread.index, threads_.size());
+}
+
+void Training::Send(Thread& thread) {
+  Attempt([&] { return table_->Push(thread.index, threads_.size()); });
+}
+
+// Whether the next round is trained before the exchange ends; runs while all threads meet. Examples
+// that are trained in a turn, on what all others have pushed, keep workers whose rounds miss each
+// other from answering each other's changes ever more strongly (ADR 201).
+void Training::Extend() {
+  const TimePoint now = RealClock::Get()->Now();
+  if (fetched_ == TimePoint{}) fetched_ = now;
+  in_turn_ = now - fetched_;
+  extend_ = IsPaced() && exchange_tries_ == 0 && !failed_.load() && !setup_.stop->load() &&
+            round_ + 1 < rounds_ && UnexchangedExamples() - unmet_ < kTurnExamples;
+  if (!extend_) return;
+  ++round_;
+  last_ = IsLastRound();
+}
+
+void Training::Exchange(Thread& thread) {
+  if (setup_.params.deterministic && setup_.workers > 1 && !ended_)
+    return Attempt([&] { return ExchangeInTurn(thread); });
+  if (setup_.workers == 1)
+    return Attempt([&] { return table_->Store(thread.index, threads_.size()); });
+  Fetch(thread);
+  barrier_.ArriveAndWait([this] { Extend(); });
+  while (extend_) {
+    WithinMemory([&] { TrainRound(thread); });
+    barrier_.ArriveAndWait([this] { Extend(); });
+  }
+  Send(thread);
 }
 
 // After all parts were exchanged: where the threads are, and how far the epoch is. What was not
@@ -275,7 +313,7 @@ Status Training::CheckPushed() {
   TRY(setup_.client->SetProgress(EncodePositions(Positions())));
   TRY(exchange_lock_.Release());
   exchanged_ = RealClock::Get()->Now();
-  cost_ = exchanged_ - began_;
+  cost_ = exchanged_ - began_ - in_turn_;
   return Status::Ok();
 }
 

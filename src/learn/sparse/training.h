@@ -93,7 +93,14 @@ class Training {
   uint64_t UnexchangedExamples() const;
   void Replay(Thread& thread) const;
   Status ExchangeInTurn(Thread& thread);
+  // The two halves of an exchange of all threads; between them threads may train in its turn.
+  void Fetch(Thread& thread);
+  void Send(Thread& thread);
+  void Extend();
   void Exchange(Thread& thread);
+  template <typename Step>
+  void Attempt(const Step& step);
+  bool IsLastRound() const;
   Status CheckPushed();
   Status PublishClock();
   void EndEpoch();
@@ -130,9 +137,13 @@ class Training {
   bool must_exchange_ = false;  // the exchange must not be later
   bool last_ = false;
   bool exchange_again_ = false;
+  bool extend_ = false;  // another round is trained before the exchange ends
   int exchange_tries_ = 0;
   uint64_t clock_ = 0;
   TimePoint began_{};      // the exchange under way
+  TimePoint fetched_{};    // when its first half had ended; none: it has not
+  Duration in_turn_{};     // what was trained between its halves
+  uint64_t unmet_ = 0;     // examples, when it began
   TimePoint exchanged_{};  // the end of the last one, without what was waited since
   Duration cost_{};        // of the last one
   std::vector<EpochQuality> curve_;

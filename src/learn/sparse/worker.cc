@@ -288,7 +288,7 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
                    StateTable* table, WorkerOutcome* outcome) {
   if (setup.workers > 1) {
     TRY(table->Pull(0, 1, StateTable::RowSet::kAll));
-    TRY(table->Push(0, 1));
+    table->Adopt(0, 1);
   }
   const model::FactorModel model = training.Model();
   TRY(CheckFinite(model));
@@ -346,7 +346,10 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
   const uint64_t features = setup.share.extent.features;
   TRY(CheckFits(setup, data));
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
-             StateTable::Make(setup.client, features, setup.learner));
+             StateTable::Make(setup.client, features, setup.learner, setup.params.simd));
+  for (const LoadedShard& shard : data.train) {
+    if (setup.workers > 1) table->Use({shard.set.features.data(), shard.set.features.size()});
+  }
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed = IsResumed(from);
   if (resumed) TRY(table->Connect());

@@ -16,18 +16,14 @@ struct Weight {
   float rate = 0;
 };
 
-Weight WeightAt(const Merge& merge, const Slot& slot, uint64_t feature) {
-  const uint64_t at = feature * merge.width;
-  const auto rate = [&slot](float n) {
-    return slot.rate.alpha / (slot.rate.beta + std::sqrt(std::max(n, 1e-30f)));
-  };
-  if (merge.met[feature] == MergeState::kUntouched) {
-    const float n = merge.own[at + slot.squares];
-    return {WeightOf(slot, merge.own[at + slot.value], n), 0, rate(n)};
+inline Weight WeightAt(const Merge& merge, bool met, const Slot& slot, uint64_t at) {
+  const float own = merge.own[at + slot.value];
+  if (met) {
+    const float shift = merge.shift[at + slot.value];
+    return {own + shift, shift, merge.shift[at + slot.squares]};
   }
-  const float shift = merge.shift[at + slot.value];
-  const float n = merge.theirs[at + slot.squares] + merge.own[at + slot.squares];
-  return {merge.own[at + slot.value] + shift, shift, rate(n)};
+  const float n = merge.own[at + slot.squares];
+  return {WeightOf(slot, own, n), 0, RateOf(slot.rate, n)};
 }
 
 // Of the log-loss between two margins: by how much the probabilities differ, in place of p·(1 − p)
@@ -39,41 +35,33 @@ float MeanCurvature(float from, float to) {
 
 }  // namespace
 
-float StepRatio(const Rate& rate, float from, float to, float theirs) {
-  if (to <= from) return 1;
-  const auto roots = [](float a, float b) {
-    return (std::sqrt(std::max(a, 0.0f)) + std::sqrt(std::max(b, 0.0f))) / 2;
-  };
-  const float there = rate.beta + roots(theirs, theirs + to - from);
-  return there > 0 ? std::min(1.0f, (rate.beta + roots(from, to)) / there) : 1.0f;
-}
-
 void Replay(const Learner& learner, const Merge& merge, const Row& row, float weight,
             std::vector<float>* scratch) {
   const std::vector<Slot>& slots = learner.slots();
   const size_t all = row.count * slots.size();
-  scratch->resize(4 * all);
+  if (scratch->size() < 4 * all) scratch->resize(4 * all);
   float* const weights = scratch->data();
   float* const gradients = weights + all;
   float* const shifts = gradients + all;
   float* const rates = shifts + all;
+  size_t at = 0;
   for (uint32_t i = 0; i < row.count; ++i) {
-    for (size_t s = 0; s < slots.size(); ++s) {
-      const Weight one = WeightAt(merge, slots[s], row.features[i]);
-      const size_t at = i * slots.size() + s;
-      weights[at] = one.now - one.shift;
+    const bool met = merge.met[row.features[i]] != MergeState::kUntouched;
+    for (const Slot& slot : slots) {
+      const Weight one = WeightAt(merge, met, slot, row.features[i] * merge.width);
+      weights[at] = one.now;
       shifts[at] = one.shift;
-      rates[at] = one.rate;
+      rates[at++] = one.rate;
     }
   }
-  const float without = learner.Gradients(weights, row, gradients);
-  for (size_t at = 0; at < all; ++at) weights[at] += shifts[at];
-  float margin = learner.Gradients(weights, row, gradients);
-  float shifted = margin - without, taken = 0;
-  for (size_t at = 0; at < all; ++at) taken += rates[at] * gradients[at] * gradients[at];
+  float shifted = 0;
+  float margin = learner.Gradients(weights, shifts, row, gradients, &shifted);
+  float taken = 0;
+  for (at = 0; at < all; ++at) taken += rates[at] * gradients[at] * gradients[at];
   Weight bias;
   if (merge.bias != UINT64_MAX) {
-    bias = WeightAt(merge, slots[0], merge.bias);
+    bias = WeightAt(merge, merge.met[merge.bias] != MergeState::kUntouched, slots[0],
+                    merge.bias * merge.width);
     margin += bias.now;
     shifted += bias.shift;
     taken += bias.rate;
@@ -82,13 +70,18 @@ void Replay(const Learner& learner, const Merge& merge, const Row& row, float we
   const float curvature = MeanCurvature(margin - shifted, margin);
   const float margins = shifted * -std::expm1(-weight * curvature * taken);
   const float back = std::clamp(margins, -kFarthest, kFarthest) / taken;
+  at = 0;
   for (uint32_t i = 0; i < row.count; ++i) {
-    if (merge.met[row.features[i]] == MergeState::kUntouched) continue;
-    merge.met[row.features[i]] = MergeState::kChanged;
+    MergeState& met = merge.met[row.features[i]];
+    if (met == MergeState::kUntouched) {
+      at += slots.size();
+      continue;
+    }
+    met = MergeState::kChanged;
     float* const shift = merge.shift + row.features[i] * merge.width;
-    for (size_t s = 0; s < slots.size(); ++s) {
-      const size_t at = i * slots.size() + s;
-      shift[slots[s].value] -= back * rates[at] * gradients[at];
+    for (const Slot& slot : slots) {
+      shift[slot.value] -= back * rates[at] * gradients[at];
+      ++at;
     }
   }
   if (merge.bias == UINT64_MAX || merge.met[merge.bias] == MergeState::kUntouched) return;

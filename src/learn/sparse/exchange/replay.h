@@ -6,6 +6,8 @@
 // Used by state_table.h's exchange, between what it pulls and what it pushes.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -23,10 +25,10 @@ enum class MergeState : uint8_t {
 // State of all features between pull and push: floats as in a state, but weights in place of what
 // FTRL makes them of.
 struct Merge {
-  const float* own = nullptr;     // weights without what others changed; what the squares grew by
-  const float* theirs = nullptr;  // weights and squares that the servers have
-  float* shift = nullptr;         // weights: what is left of others' change
-  MergeState* met = nullptr;      // by feature; kUntouched: `own` is its state as it is trained
+  const float* own = nullptr;  // weights without what others changed
+  float* shift = nullptr;      // weights: what is left of others' change; squares: RateOf them
+  MergeState* met =
+      nullptr;  // by feature; kUntouched: `own` is its state as it is trained, `shift` void
   uint64_t width = 0;
   uint64_t bias = 0;  // its number among the features; none: UINT64_MAX
 };
@@ -41,6 +43,11 @@ void Replay(const Learner& learner, const Merge& merge, const Row& row, float we
 
 // By how much a change of a weight is too long that was made with squares from `from` to `to`,
 // where there are `theirs` in place of `from`: AdaGrad's steps would have been shorter.
-float StepRatio(const Rate& rate, float from, float to, float theirs);
+inline float StepRatio(const Rate& rate, float from, float to, float theirs) {
+  if (to <= from) return 1;
+  const auto root = [](float n) { return std::sqrt(std::max(n, 0.0f)); };
+  const float there = rate.beta + (root(theirs) + root(theirs + to - from)) / 2;
+  return there > 0 ? std::min(1.0f, (rate.beta + (root(from) + root(to)) / 2) / there) : 1.0f;
+}
 
 }  // namespace shoal::learn::sparse

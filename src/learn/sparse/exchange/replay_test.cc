@@ -40,14 +40,19 @@ void ExpectGradientsOfMargin(const Learner& learner) {
     const Row row = example.row();
     std::vector<float> weights = RandomWeights(random, row.count * learner.slots().size());
     std::vector<float> gradients(weights.size()), unused(weights.size());
-    learner.Gradients(weights.data(), row, gradients.data());
+    const std::vector<float> shift = RandomWeights(random, weights.size());
+    const auto margin = [&](std::vector<float>* to) {
+      float shifted = 0;
+      return learner.Gradients(weights.data(), shift.data(), row, to->data(), &shifted);
+    };
+    margin(&gradients);
     for (size_t at = 0; at < weights.size(); at += 1 + weights.size() / 16) {
       constexpr float kBit = 0x1p-4f;
       const float middle = weights[at];
       weights[at] = middle + kBit;
-      const float above = learner.Gradients(weights.data(), row, unused.data());
+      const float above = margin(&unused);
       weights[at] = middle - kBit;
-      const float below = learner.Gradients(weights.data(), row, unused.data());
+      const float below = margin(&unused);
       weights[at] = middle;
       EXPECT_NEAR((above - below) / (2 * kBit), gradients[at], 1e-3) << turn << " " << at;
     }
@@ -76,10 +81,39 @@ void ExpectMarginOfState(const Learner& learner) {
         weights.push_back(WeightOf(slot, own[slot.value], own[slot.squares]));
     }
     gradients.resize(weights.size());
-    const float expected = learner.Gradients(weights.data(), row, gradients.data());
+    float shifted = 0;
+    const std::vector<float> shift(weights.size());
+    const float expected =
+        learner.Gradients(weights.data(), shift.data(), row, gradients.data(), &shifted);
+    EXPECT_EQ(shifted, 0);
     const float label = static_cast<float>(turn % 2);
     EXPECT_NEAR(learner.Step(state.data(), nullptr, row, label, &scratch), expected, 1e-3) << turn;
   }
+}
+
+void ExpectShiftedMargin(const Learner& learner) {
+  std::mt19937_64 random(5);
+  for (int turn = 0; turn < 20; ++turn) {
+    const Example example = ExampleWithFields(random);
+    const Row row = example.row();
+    std::vector<float> weights = RandomWeights(random, row.count * learner.slots().size());
+    const std::vector<float> shift = RandomWeights(random, weights.size());
+    std::vector<float> gradients(weights.size());
+    float shifted = 0, unused = 0;
+    const float with =
+        learner.Gradients(weights.data(), shift.data(), row, gradients.data(), &shifted);
+    for (size_t at = 0; at < weights.size(); ++at) weights[at] -= shift[at];
+    const float without =
+        learner.Gradients(weights.data(), shift.data(), row, gradients.data(), &unused);
+    EXPECT_NEAR(shifted, with - without, 1e-4) << turn;
+  }
+}
+
+TEST(SparseReplay, AShiftMovesTheMargin) {
+  ExpectShiftedMargin(*logistic::LogisticLearner::Make({}));
+  ExpectShiftedMargin(*fm::FmLearner::Make({}));
+  const std::unique_ptr<Learner> by_field = *ffm::FfmLearner::Make({})->ForFields(kFields);
+  ExpectShiftedMargin(*by_field);
 }
 
 TEST(SparseReplay, WeightsOfAStateHaveTheMarginThatIsTrained) {
@@ -97,17 +131,19 @@ TEST(SparseReplay, AStateIsWeightsAndBack) {
   }
 }
 
+const Rate kRate = logistic::LogisticLearner::Make({})->slots()[0].rate;
+
 // Two features that one example has, both of which others have moved.
 class Moved {
  public:
   explicit Moved(float shift)
-      : own_{0.1f, 0, -0.2f, 0}, theirs_{0, 4, 0, 4}, shift_{shift, 0, shift, 0} {}
+      : own_{0.1f, 0, -0.2f, 0}, shift_{shift, RateOf(kRate, 4), shift, RateOf(kRate, 4)} {}
 
   float Margin() const { return shift_[0] + shift_[2]; }
   void Meet(float weight) {
     const logistic::LogisticLearner learner = *logistic::LogisticLearner::Make({});
     std::vector<float> scratch;
-    const Merge merge{own_, theirs_, shift_, merge_states_, 2, UINT64_MAX};
+    const Merge merge{own_, shift_, merge_states_, 2, UINT64_MAX};
     const uint32_t features[] = {0, 1};
     Replay(learner, merge, {features, nullptr, 2, 1, nullptr}, weight, &scratch);
   }
@@ -119,7 +155,7 @@ class Moved {
   }
 
  private:
-  float own_[4], theirs_[4], shift_[4];
+  float own_[4], shift_[4];
   MergeState merge_states_[2] = {MergeState::kTheirs, MergeState::kTheirs};
 };
 
@@ -176,11 +212,11 @@ TEST(SparseReplay, IsLikeTrainingAfterTheOthers) {
     return WeightOf(slot, state[0], state[1]);
   };
   const float alone = trained_from(0), after = trained_from(0.5f);
-  float own[] = {alone, 0}, shift[] = {0.5f, 0}, theirs[] = {0.5f, kBefore};
+  float own[] = {alone, 0}, shift[] = {0.5f, RateOf(slot.rate, kBefore)};
   MergeState met = MergeState::kChanged;
   std::vector<float> floats;
   for (int i = 0; i < kExamples; ++i)
-    Replay(learner, {own, theirs, shift, &met, 2, UINT64_MAX}, row, 1, &floats);
+    Replay(learner, {own, shift, &met, 2, UINT64_MAX}, row, 1, &floats);
   EXPECT_LT(after - alone, 0.45f);
   EXPECT_NEAR(alone + shift[0], after, 0.1f * (0.5f - (after - alone)) + 0.005f);
 }

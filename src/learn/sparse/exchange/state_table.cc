@@ -8,13 +8,14 @@
 #include <deque>
 #include <utility>
 
+#include "learn/sparse/merge_kernels_scalar.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
 namespace {
 
 constexpr uint64_t kPieceRows = 256;  // 128 KiB or somewhat more
-constexpr uint64_t kRowFloats = 128;  // about, with the count
+constexpr uint64_t kRowFloats = 128;  // at most, and the count
 constexpr size_t kPieces = 4;         // on their way at a time, of one thread
 constexpr auto kTimeout = std::chrono::seconds(180);
 
@@ -28,12 +29,34 @@ struct StateTable::Piece {
   ps::Ticket ticket;
 };
 
-StateTable::StateTable(ps::Client* client, uint64_t features, const Learner* learner)
+// Slots whose values and squares lie side by side, and which have one rule.
+std::vector<StateTable::Run> StateTable::RunsOf(const std::vector<Slot>& slots) {
+  const auto continues = [](const Slot& a, const Slot& b) {
+    return b.value == a.value + 1 && b.squares == a.squares + 1 && b.rate.alpha == a.rate.alpha &&
+           b.rate.beta == a.rate.beta && b.l2 == a.l2 && b.ftrl == a.ftrl;
+  };
+  std::vector<Run> runs;
+  for (size_t s = 0; s < slots.size(); ++s) {
+    if (s > 0 && continues(slots[s - 1], slots[s])) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({s, 1});
+    }
+  }
+  return runs;
+}
+
+StateTable::StateTable(ps::Client* client, uint64_t features, const Learner* learner,
+                       const MergeKernels* kernels)
     : client_(client),
       learner_(learner),
+      kernels_(kernels),
+      slots_(learner->slots()),
+      runs_(RunsOf(slots_)),
       features_(features),
       width_(learner->width()),
-      row_features_(std::max<uint64_t>(1, (kRowFloats - 1) / width_)),
+      pairs_(width_ == 2 && slots_.size() == 1),
+      row_features_(std::max<uint64_t>(1, kRowFloats / width_)),
       row_values_(row_features_ * width_),
       row_floats_(row_values_ + 1),
       rows_((features + 1 + row_features_ - 1) / row_features_) {}
@@ -50,23 +73,15 @@ float* StateTable::Allocate() const {
 }
 
 Result<std::unique_ptr<StateTable>> StateTable::Make(ps::Client* client, uint64_t features,
-                                                     const Learner* learner) {
-  std::unique_ptr<StateTable> table(new StateTable(client, features, learner));
+                                                     const Learner* learner,
+                                                     std::string_view simd) {
+  TRY_ASSIGN(const MergeKernels* kernels, ChooseMergeKernels(simd));
+  std::unique_ptr<StateTable> table(new StateTable(client, features, learner, kernels));
   table->local_ = table->Allocate();
+  table->used_.resize(table->rows_);
   if (table->local_ != nullptr) return table;
   return ResourceExhausted(fmt::format(
       "the state of {} features does not fit into memory; hash them (hash_bits)", features));
-}
-
-void StateTable::ToWeights(const float* state, float* weights) const {
-  std::memcpy(weights, state, width_ * sizeof(float));
-  for (const Slot& slot : learner_->slots())
-    weights[slot.value] = WeightOf(slot, state[slot.value], state[slot.squares]);
-}
-
-void StateTable::ToState(float* floats) const {
-  for (const Slot& slot : learner_->slots())
-    floats[slot.value] = ValueOf(slot, floats[slot.value], floats[slot.squares]);
 }
 
 Status StateTable::Connect() {
@@ -80,29 +95,23 @@ Status StateTable::Connect() {
   shift_ = Allocate();
   if (base_ == nullptr || shift_ == nullptr)
     return ResourceExhausted("there is no memory for further copies of the state");
-  used_.resize(rows_);
   pulled_.resize(rows_);
   seen_.resize(rows_);
   merge_states_.resize(rows_ * row_features_);
   // What was trained before the table was needed stays, as a change that the servers lack.
-  for (uint64_t row = 0; row < rows_; ++row) used_[row] = Differs(row) ? 1 : 0;
-  TRY(Pull(0, 1, RowSet::kAll));
   for (uint64_t row = 0; row < rows_; ++row) {
-    for (uint64_t i = row * row_features_; i < (row + 1) * row_features_; ++i) {
-      if (std::exchange(merge_states_[i], MergeState::kUntouched) == MergeState::kUntouched)
-        continue;
-      float* const local = local_ + i * width_;
-      float* const base = base_ + i * width_;
-      for (const Slot& slot : learner_->slots()) {
-        local[slot.value] += shift_[i * width_ + slot.value];
-        local[slot.squares] += base[slot.squares];
-      }
-      ToState(local);
-      ToState(base);
-    }
-    pulled_[row] = 0;
+    if (Differs(row)) used_[row] = 1;
   }
+  TRY(Pull(0, 1, RowSet::kAll));
+  Adopt(0, 1);
+  std::fill(merge_states_.begin(), merge_states_.end(), MergeState::kUntouched);
+  std::fill(pulled_.begin(), pulled_.end(), uint8_t{0});
   return Status::Ok();
+}
+
+void StateTable::Use(std::span<const uint32_t> features) {
+  for (const uint32_t feature : features) used_[feature / row_features_] = 1;
+  used_[features_ / row_features_] = 1;
 }
 
 Status StateTable::Rebase(int server) {
@@ -118,124 +127,134 @@ Status StateTable::Rebase(int server) {
       float* const base = base_ + keys[k] * row_values_;
       std::memcpy(base, theirs.data() + k * row_floats_, row_values_ * sizeof(float));
       seen_[keys[k]] = theirs[k * row_floats_ + row_values_];
-      for (uint64_t i = 0; i < row_features_; ++i) ToState(base + i * width_);
     }
     keys.clear();
   }
   return Status::Ok();
 }
 
+// Every step of a feature adds to the squares of its first slot, or too little to be seen there:
+// then it waits for the next one that is.
 bool StateTable::Differs(uint64_t row) const {
-  return std::memcmp(local_ + row * row_values_, base_ + row * row_values_,
-                     row_values_ * sizeof(float)) != 0;
+  const uint64_t end = (row + 1) * row_values_;
+  for (uint64_t at = row * row_values_ + slots_[0].squares; at < end; at += width_) {
+    if (local_[at] != base_[at]) return true;
+  }
+  return false;
 }
 
-void StateTable::Merge(uint64_t row, const float* theirs, RowSet which) {
+// Slots [run.first, run.first + run.count) of a feature, or the only slot of a row's features.
+inline SlotBlock StateTable::BlockAt(uint64_t feature, const Run& run) const {
+  const uint64_t at = feature * width_ + slots_[run.first].value;
+  return {&slots_[run.first],
+          run.count,
+          size_t{slots_[run.first].squares} - slots_[run.first].value,
+          local_ + at,
+          base_ == nullptr ? nullptr : base_ + at,
+          shift_ == nullptr ? nullptr : shift_ + at};
+}
+
+void StateTable::MergeRow(uint64_t row, const float* theirs, RowSet which) {
   seen_[row] = theirs[row_values_];
-  if (which == RowSet::kAll && ps::CombineCount(seen_[row]) == 0)
-    return;  // as it began: all is change
-  for (uint64_t f = 0; f < row_features_; ++f, theirs += width_) {
-    const uint64_t feature = row * row_features_ + f;
-    float* const local = local_ + feature * width_;
-    float* const base = base_ + feature * width_;
-    float* const shift = shift_ + feature * width_;
-    // Every step of a feature adds to the squares of its first slot, or too little to be seen
-    // there: then it waits for the next one that is.
-    const uint32_t squares = learner_->slots()[0].squares;
-    const bool known = theirs[squares] != 0 || local[squares] != 0;
-    const bool steps = local[squares] != base[squares];
-    const bool wanted = which == RowSet::kAll && known;
-    if (!steps && theirs[squares] == base[squares] && !wanted) continue;
-    const bool changed = steps || std::memcmp(local, base, width_ * sizeof(float)) != 0;
-    merge_states_[feature] = changed ? MergeState::kChanged : MergeState::kTheirs;
-    for (const Slot& slot : learner_->slots()) {
-      const float from = base[slot.squares], to = local[slot.squares];
-      const float now = theirs[slot.squares];
-      const float began = WeightOf(slot, base[slot.value], from);
-      const float moved = WeightOf(slot, local[slot.value], to) - began;
-      local[slot.value] = began + StepRatio(slot.rate, from, to, now) * moved;
-      local[slot.squares] = std::max(to, 0.0f) - std::max(from, 0.0f);
-      shift[slot.value] = theirs[slot.value] - began;
-      base[slot.value] = theirs[slot.value];
-      base[slot.squares] = now;
-    }
-  }
-}
-
-void StateTable::StoreDelta(uint64_t row, float* delta) const {
-  std::fill_n(delta, row_values_, 0.0f);
-  delta[row_values_] = seen_[row];
-  for (uint64_t f = 0; f < row_features_; ++f, delta += width_) {
-    const float* const local = local_ + (row * row_features_ + f) * width_;
-    const float* const base = base_ + (row * row_features_ + f) * width_;
-    if (std::memcmp(local, base, width_ * sizeof(float)) == 0) continue;
-    for (const Slot& slot : learner_->slots()) {
-      const float to = local[slot.squares], from = base[slot.squares];
-      delta[slot.value] =
-          WeightOf(slot, local[slot.value], to) - WeightOf(slot, base[slot.value], from);
-      delta[slot.squares] = std::max(to, 0.0f) - std::max(from, 0.0f);
-    }
-  }
-}
-
-void StateTable::ApplyStoreAnswer(uint64_t row, const float* answer) {
-  float* const base = base_ + row * row_values_;
-  const bool whole = ps::CombineCount(answer[row_values_]) - 1 == ps::CombineCount(seen_[row]);
-  seen_[row] = answer[row_values_];
-  if (whole) {
-    std::memcpy(base, local_ + row * row_values_, row_values_ * sizeof(float));
+  pulled_[row] = 1;
+  const bool all = which == RowSet::kAll;
+  if (all && ps::CombineCount(seen_[row]) == 0) return;  // as it began: all is change
+  const uint64_t first = row * row_features_;
+  if (pairs_) {
+    kernels_->merge_pairs(BlockAt(first, {0, row_features_}), theirs, all, &merge_states_[first]);
     return;
   }
-  // A server that came back has other pushes behind it than this one knew: the rest goes next time.
-  partial_pushes_.fetch_add(1, std::memory_order_relaxed);
-  std::memcpy(base, answer, row_values_ * sizeof(float));
-  for (uint64_t f = 0; f < row_features_; ++f) ToState(base + f * width_);
-}
-
-bool StateTable::PushDelta(uint64_t row, float* delta) const {
-  bool any = false;
-  for (uint64_t f = 0; f < row_features_; ++f, delta += width_) {
-    const uint64_t feature = row * row_features_ + f;
-    std::fill_n(delta, width_, 0.0f);
-    if (merge_states_[feature] != MergeState::kChanged) continue;
-    const uint64_t at = feature * width_;
-    for (const Slot& slot : learner_->slots()) {
-      delta[slot.value] =
-          local_[at + slot.value] + shift_[at + slot.value] - base_[at + slot.value];
-      delta[slot.squares] = local_[at + slot.squares];
-      any = any || delta[slot.value] != 0 || delta[slot.squares] != 0;
+  const uint32_t squares = slots_[0].squares;
+  for (uint64_t feature = first; feature < first + row_features_; ++feature, theirs += width_) {
+    const float own = local_[feature * width_ + squares], had = base_[feature * width_ + squares];
+    const bool steps = own != had;
+    const bool known = theirs[squares] != 0 || own != 0;
+    if (!steps && theirs[squares] == had && !(all && known)) continue;
+    merge_states_[feature] = steps ? MergeState::kChanged : MergeState::kTheirs;
+    for (const Run& run : runs_) {
+      const SlotBlock block = BlockAt(feature, run);
+      const float* const their = theirs + slots_[run.first].value;
+      if (run.count == 1) {
+        MergeSlot(*block.slot, block.gap, their, steps, block.local, block.base, block.shift);
+      } else {
+        kernels_->merge_run(block, their, steps);
+      }
     }
   }
-  *delta = seen_[row];
+}
+
+void StateTable::Adopt(size_t part, size_t parts) {
+  for (uint64_t row = rows_ * part / parts; row < rows_ * (part + 1) / parts; ++row) {
+    if (pulled_[row] == 0) continue;
+    const uint64_t first = row * row_features_;
+    if (pairs_) {
+      kernels_->adopt_pairs(BlockAt(first, {0, row_features_}), &merge_states_[first]);
+      continue;
+    }
+    for (uint64_t feature = first; feature < first + row_features_; ++feature) {
+      if (merge_states_[feature] == MergeState::kUntouched) continue;
+      for (const Run& run : runs_) {
+        const SlotBlock block = BlockAt(feature, run);
+        if (run.count == 1) {
+          AdoptSlot(*block.slot, block.gap, block.local, block.base, block.shift);
+        } else {
+          kernels_->adopt_run(block);
+        }
+      }
+    }
+  }
+}
+
+bool StateTable::StoreDelta(uint64_t row, float* delta) const {
+  delta[row_values_] = seen_[row];
+  const uint64_t first = row * row_features_;
+  if (pairs_)
+    return kernels_->beyond_pairs(BlockAt(first, {0, row_features_}), &merge_states_[first], delta);
+  std::fill_n(delta, row_values_, 0.0f);
+  bool any = false;
+  const uint32_t squares = slots_[0].squares;
+  for (uint64_t feature = first; feature < first + row_features_; ++feature, delta += width_) {
+    const uint64_t at = feature * width_ + squares;
+    if (local_[at] == base_[at] && merge_states_[feature] != MergeState::kChanged) continue;
+    any = true;
+    for (const Run& run : runs_) {
+      const SlotBlock block = BlockAt(feature, run);
+      float* const to = delta + slots_[run.first].value;
+      if (run.count == 1) {
+        BeyondSlot(*block.slot, block.gap, block.local, block.base, to);
+      } else {
+        kernels_->beyond_run(block, to);
+      }
+    }
+  }
   return any;
 }
 
-void StateTable::FinishMerge(uint64_t row, const float* delta, const float* answer) {
-  float left = 0;  // of the push: what was not taken
-  if (delta != nullptr) {
-    const uint32_t seen = ps::CombineCount(seen_[row]);
-    const uint32_t before = ps::CombineCount(answer[row_values_]) - 1;
-    left = 1 - ps::CombineShare(before, seen);
-    if (left > 0) partial_pushes_.fetch_add(1, std::memory_order_relaxed);
-  }
-  const uint32_t squares = learner_->slots()[0].squares;
-  for (uint64_t f = 0; f < row_features_; ++f) {
-    const uint64_t feature = row * row_features_ + f;
-    float* const local = local_ + feature * width_;
-    float* const base = base_ + feature * width_;
-    const float* const theirs = answer == nullptr ? base : answer + f * width_;
-    const bool met =
-        std::exchange(merge_states_[feature], MergeState::kUntouched) != MergeState::kUntouched;
-    if (!met && theirs[squares] == base[squares]) continue;
-    std::memmove(base, theirs, width_ * sizeof(float));
-    std::memcpy(local, base, width_ * sizeof(float));
-    if (left > 0 && met) {
-      for (uint64_t i = 0; i < width_; ++i) local[i] += left * delta[f * width_ + i];
+void StateTable::Pushed(uint64_t row, const float* delta, const float* answer, bool alone) {
+  const uint32_t before = ps::CombineCount(answer[row_values_]) - 1;
+  const float left = 1 - ps::CombineShare(before, ps::CombineCount(seen_[row]));
+  seen_[row] = answer[row_values_];
+  if (left > 0) partial_pushes_.fetch_add(1, std::memory_order_relaxed);
+  for (uint64_t f = 0; f < row_features_; ++f, delta += width_, answer += width_) {
+    float* const local = local_ + (row * row_features_ + f) * width_;
+    float* const base = base_ + (row * row_features_ + f) * width_;
+    if (left > 0) {
+      std::memcpy(base, answer, width_ * sizeof(float));
+      if (alone) continue;
+      for (const Slot& slot : slots_) {
+        const float n = base[slot.squares] + left * delta[slot.squares];
+        local[slot.value] = ValueOf(slot, base[slot.value] + left * delta[slot.value], n);
+        local[slot.squares] = n;
+      }
+      continue;
     }
-    ToState(local);
-    ToState(base);
+    // As the servers add: B then has the same bits.
+    for (const Slot& slot : slots_) {
+      base[slot.value] += delta[slot.value];
+      base[slot.squares] += delta[slot.squares];
+      local[slot.squares] = base[slot.squares];
+    }
   }
-  pulled_[row] = 0;
 }
 
 // Goes through the part's rows in pieces, of which several are under way at a time: fill(row,
@@ -288,59 +307,57 @@ Status StateTable::Pull(size_t part, size_t parts, RowSet which) {
       [this, which](const Piece& piece) {
         const float* theirs = piece.answers.data();
         for (const ps::Key row : piece.rows) {
-          Merge(row, theirs, which);
-          pulled_[row] = 1;
+          MergeRow(row, theirs, which);
           theirs += row_floats_;
         }
       });
 }
 
-Status StateTable::Push(size_t part, size_t parts) {
+template <typename Wanted>
+Status StateTable::PushRows(Range rows, const Wanted& wanted, bool alone) {
   return InPieces(
-      {rows_ * part / parts, rows_ * (part + 1) / parts},
-      [this](uint64_t row, Piece* piece) {
-        if (pulled_[row] == 0) return;
-        if (PushDelta(row, piece->deltas.data() + piece->rows.size() * row_floats_)) {
-          piece->rows.push_back(row);
-        } else {
-          FinishMerge(row, nullptr, nullptr);
-        }
+      rows,
+      [&](uint64_t row, Piece* piece) {
+        if (!wanted(row)) return;
+        float* const delta = piece->deltas.data() + piece->rows.size() * row_floats_;
+        if (StoreDelta(row, delta)) piece->rows.push_back(row);
       },
       [this](Piece* piece) {
         return client_->PushPull(table_, piece->rows,
                                  ps::ConstRows(piece->deltas.data(), row_floats_),
                                  ps::Rows(piece->answers.data(), row_floats_));
       },
-      [this](const Piece& piece) {
+      [this, alone](const Piece& piece) {
         for (size_t i = 0; i < piece.rows.size(); ++i)
-          FinishMerge(piece.rows[i], piece.deltas.data() + i * row_floats_,
-                      piece.answers.data() + i * row_floats_);
+          Pushed(piece.rows[i], piece.deltas.data() + i * row_floats_,
+                 piece.answers.data() + i * row_floats_, alone);
       });
+}
+
+Status StateTable::Push(size_t part, size_t parts) {
+  const Range rows{rows_ * part / parts, rows_ * (part + 1) / parts};
+  const Status status = PushRows(
+      rows, [this](uint64_t row) { return std::exchange(pulled_[row], 0) != 0; }, false);
+  std::fill(merge_states_.begin() + static_cast<ptrdiff_t>(rows.begin * row_features_),
+            merge_states_.begin() + static_cast<ptrdiff_t>(rows.end * row_features_),
+            MergeState::kUntouched);
+  return status;
 }
 
 Status StateTable::Store(size_t part, size_t parts) {
-  return InPieces(
+  return PushRows(
       {rows_ * part / parts, rows_ * (part + 1) / parts},
-      [this](uint64_t row, Piece* piece) {
-        if (!Differs(row)) return;
+      [this](uint64_t row) {
+        if (!Differs(row)) return false;
         used_[row] = 1;
-        StoreDelta(row, piece->deltas.data() + piece->rows.size() * row_floats_);
-        piece->rows.push_back(row);
+        return true;
       },
-      [this](Piece* piece) {
-        return client_->PushPull(table_, piece->rows,
-                                 ps::ConstRows(piece->deltas.data(), row_floats_),
-                                 ps::Rows(piece->answers.data(), row_floats_));
-      },
-      [this](const Piece& piece) {
-        for (size_t i = 0; i < piece.rows.size(); ++i)
-          ApplyStoreAnswer(piece.rows[i], piece.answers.data() + i * row_floats_);
-      });
+      true);
 }
 
 void StateTable::Replay(const Row& row, bool with_bias, float weight, std::vector<float>* scratch) {
-  const sparse::Merge merge{
-      local_, base_, shift_, merge_states_.data(), width_, with_bias ? features_ : UINT64_MAX};
+  const Merge merge{local_, shift_, merge_states_.data(), width_,
+                    with_bias ? features_ : UINT64_MAX};
   sparse::Replay(*learner_, merge, row, weight, scratch);
 }
 

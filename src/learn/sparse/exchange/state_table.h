@@ -1,7 +1,8 @@
 // The state of every feature (learner.h) in this worker's memory, and its exchange with the
-// parameter servers, in three steps: pull the rows, let examples of the round push back at what
-// others have changed (replay.h), push. Between two exchanges L is what the threads train and B
-// what it began as.
+// parameter servers, in four steps: pull the rows, let examples of the round push back at what
+// others have changed (replay.h), adopt what came of it, push what is beyond what the servers have.
+// Between two exchanges L is what the threads train, and B the weights and squares that the servers
+// had when it began.
 //
 // A row on the servers is a few features side by side, about half a KiB, as weights and squares of
 // gradients, and the count of the rule `combine` (ps/types.h): of a push that somebody else's has
@@ -12,11 +13,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "learn/sparse/exchange/replay.h"
 #include "learn/sparse/learner.h"
+#include "learn/sparse/merge_kernels.h"
 #include "ps/client/client.h"
 
 namespace shoal::learn::sparse {
@@ -24,9 +28,10 @@ namespace shoal::learn::sparse {
 class StateTable {
  public:
   // `client` (not owned) may be null: then there is nothing to meet. `learner` (not owned) outlives
-  // the table. ResourceExhausted where memory is.
+  // the table. ResourceExhausted where memory is; InvalidArgument for instructions (`simd`) that
+  // this machine does not have.
   static Result<std::unique_ptr<StateTable>> Make(ps::Client* client, uint64_t features,
-                                                  const Learner* learner);
+                                                  const Learner* learner, std::string_view simd);
   ~StateTable();
 
   uint64_t features() const { return features_; }
@@ -42,19 +47,22 @@ class StateTable {
   // the rows that are its own by now have become, so that the next exchange tells it all that this
   // worker has beyond. No thread may train or exchange meanwhile.
   Status Rebase(int server);
+  // Says that this worker trains these features: exchanges bring them from the first one on.
+  void Use(std::span<const uint32_t> features);
   bool connected() const { return base_ != nullptr; }
 
   // Of which rows an exchange is: those that this worker has changed since it last met the servers,
-  // that it ever changed, or all.
+  // that it uses or ever changed, or all.
   enum class RowSet : uint8_t { kChanged, kUsed, kAll };
-  // An exchange: Pull and then Push of all parts; no thread may train meanwhile, parts may go in
-  // parallel.
+  // An exchange: Pull, Adopt and Push of all parts, each when the one before has ended; parts may
+  // go in parallel. Threads may train between Adopt and Push, but not during any of them.
   Status Pull(size_t part, size_t parts, RowSet which);
+  void Adopt(size_t part, size_t parts);
   Status Push(size_t part, size_t parts);
   // What this worker has changed since it last met the servers goes there, where no other worker
   // changes anything: instead of an exchange, for a tenth of its work. Parts as above.
   Status Store(size_t part, size_t parts);
-  // Between the two, of `weight` examples like this one.
+  // Between Pull and Adopt, of `weight` examples like this one.
   void Replay(const Row& row, bool with_bias, float weight, std::vector<float>* scratch);
   // Rows of which the pushes since the last call were not taken whole.
   uint64_t TakePartialPushCount() { return partial_pushes_.exchange(0); }
@@ -64,28 +72,36 @@ class StateTable {
   struct Range {
     uint64_t begin, end;
   };
-  StateTable(ps::Client* client, uint64_t features, const Learner* learner);
+  // Of one feature: slots that are merged at a time.
+  struct Run {
+    size_t first, count;
+  };
+  static std::vector<Run> RunsOf(const std::vector<Slot>& slots);
+  StateTable(ps::Client* client, uint64_t features, const Learner* learner,
+             const MergeKernels* kernels);
   float* Allocate() const;
   bool Differs(uint64_t row) const;
-  // A feature's state to what servers have of it, and back.
-  void ToWeights(const float* state, float* weights) const;
-  void ToState(float* floats) const;
-  // What the servers have of a row: brings its features into the form of `merge_`.
-  void Merge(uint64_t row, const float* theirs, RowSet which);
-  // What is to be pushed of a row; false: nothing.
-  bool PushDelta(uint64_t row, float* delta) const;
-  // What is to be stored of a row that differs; and what the servers' answer says of it.
-  void StoreDelta(uint64_t row, float* delta) const;
-  void ApplyStoreAnswer(uint64_t row, const float* answer);
-  // The servers' answer to a push of `delta`, or, without one, what was pulled: ends the merge.
-  void FinishMerge(uint64_t row, const float* delta, const float* answer);
+  SlotBlock BlockAt(uint64_t feature, const Run& run) const;
+  // What the servers have of a row: brings its features into the form of sparse::Merge.
+  void MergeRow(uint64_t row, const float* theirs, RowSet which);
+  // By how much the weights and squares of a row are beyond B; false: they are not.
+  bool StoreDelta(uint64_t row, float* delta) const;
+  // The servers' answer to a push of that `delta`. With `alone`, what others have pushed before it
+  // is to be undone by the next one, else it is taken over.
+  void Pushed(uint64_t row, const float* delta, const float* answer, bool alone);
+  template <typename Wanted>
+  Status PushRows(Range rows, const Wanted& wanted, bool alone);
   template <typename Fill, typename Issue, typename Finish>
   Status InPieces(Range rows, const Fill& fill, const Issue& issue, const Finish& finish);
 
   ps::Client* const client_;
   const Learner* const learner_;
+  const MergeKernels* const kernels_;
+  const std::vector<Slot> slots_;
+  const std::vector<Run> runs_;
   const uint64_t features_;
   const uint64_t width_;
+  const bool pairs_;  // a feature is one value and its squares
   const uint64_t row_features_;
   const uint64_t row_values_;  // floats of its features
   const uint64_t row_floats_;  // and the count
@@ -93,10 +109,10 @@ class StateTable {
   ps::TableRef table_;
   std::atomic<uint64_t> partial_pushes_{0};
   float* local_ = nullptr;                // [rows_ × row_values_]
-  float* base_ = nullptr;                 // likewise; null until connected
-  float* shift_ = nullptr;                // likewise
-  std::vector<MergeState> merge_states_;  // by feature
-  std::vector<uint8_t> used_;             // by row: this worker has changed it at some time
+  float* base_ = nullptr;                 // likewise, weights and squares; null until connected
+  float* shift_ = nullptr;                // likewise, of sparse::Merge
+  std::vector<MergeState> merge_states_;  // by feature; from Pull to Push
+  std::vector<uint8_t> used_;             // by row: this worker uses it
   std::vector<uint8_t> pulled_;           // by row: in the exchange under way
   std::vector<float> seen_;               // by row: the count that it was pulled with
 };

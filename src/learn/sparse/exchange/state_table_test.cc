@@ -37,7 +37,8 @@ class SparseStore : public testing::Test {
       client.token = "token";
       client.hub = hub_;
       clients_.push_back(ps::Client::Connect(std::move(client), &members_).value());
-      tables_.push_back(StateTable::Make(clients_.back().get(), kFeatures, learner_.get()).value());
+      tables_.push_back(
+          StateTable::Make(clients_.back().get(), kFeatures, learner_.get(), "auto").value());
     }
   }
 
@@ -49,6 +50,14 @@ class SparseStore : public testing::Test {
   void ExpectFeature(size_t worker, uint64_t feature, float z, float n) {
     EXPECT_NEAR(tables_[worker]->state()[2 * feature], z, 1e-5 * std::abs(z)) << feature;
     EXPECT_NEAR(tables_[worker]->state()[2 * feature + 1], n, 1e-6 * n) << feature;
+  }
+  void Fetch(size_t worker) {
+    ASSERT_TRUE(tables_[worker]->Pull(0, 1, StateTable::RowSet::kUsed).ok());
+    tables_[worker]->Adopt(0, 1);
+  }
+  void Exchange(size_t worker) {
+    Fetch(worker);
+    ASSERT_TRUE(tables_[worker]->Push(0, 1).ok());
   }
   void Store(size_t worker) { ASSERT_TRUE(tables_[worker]->Store(0, 1).ok()); }
   uint64_t BytesPushed(size_t worker) { return clients_[worker]->counters().bytes_pushed; }
@@ -86,6 +95,53 @@ TEST_F(SparseStore, OnlyRowsThatChangedAreSent) {
   Store(0);
   EXPECT_GT(BytesPushed(0), all);
   EXPECT_LT(BytesPushed(0) - all, all / 10);
+}
+
+TEST_F(SparseStore, WhatIsTrainedInATurnGoesWithItsPush) {
+  for (int i = 0; i < kWorkers; ++i) ASSERT_TRUE(tables_[i]->Connect().ok());
+  Train(0, 3, -2, 4);
+  Fetch(0);
+  ExpectFeature(0, 3, -2, 4);
+  Train(0, 3, -3, 6);
+  Train(0, 4, 1, 2);
+  ASSERT_TRUE(tables_[0]->Push(0, 1).ok());
+  Exchange(0);  // nothing is left
+  Train(1, 5, 1, 1);
+  Exchange(1);
+  ExpectFeature(1, 3, -3, 6);
+  ExpectFeature(1, 4, 1, 2);
+  Exchange(0);
+  ExpectFeature(0, 5, 1, 1);
+  EXPECT_EQ(tables_[0]->TakePartialPushCount() + tables_[1]->TakePartialPushCount(), 0u);
+}
+
+TEST_F(SparseStore, RowsThatAWorkerWillTrainComeWithItsFirstExchange) {
+  const std::vector<uint32_t> features = {3};
+  tables_[1]->Use(features);
+  for (int i = 0; i < kWorkers; ++i) ASSERT_TRUE(tables_[i]->Connect().ok());
+  Train(0, 3, -2, 4);
+  Train(0, 500, -2, 4);
+  Exchange(0);
+  Exchange(1);
+  ExpectFeature(1, 3, -2, 4);
+  ExpectFeature(1, 500, 0, 0);
+}
+
+// Two workers exchange at a time: what was not taken of the second push goes with the next one.
+TEST_F(SparseStore, APushThatWasOvertakenIsNotLost) {
+  for (int i = 0; i < kWorkers; ++i) ASSERT_TRUE(tables_[i]->Connect().ok());
+  Train(0, 3, -2, 4);
+  Train(1, 4, 1, 2);
+  Fetch(1);
+  Exchange(0);
+  ASSERT_TRUE(tables_[1]->Push(0, 1).ok());
+  EXPECT_EQ(tables_[1]->TakePartialPushCount(), 1u);
+  ExpectFeature(1, 3, -2, 4);
+  Exchange(1);
+  EXPECT_EQ(tables_[1]->TakePartialPushCount(), 0u);
+  Exchange(0);
+  ExpectFeature(0, 3, -2, 4);
+  EXPECT_NEAR(tables_[0]->state()[2 * 4 + 1], 2, 1e-5);
 }
 
 // A server that came back has what an older checkpoint, or another life of this worker, had pushed.

@@ -74,7 +74,10 @@ Result<bool> TicketLock::TryAcquire(Duration expected) {
     advanced_ = now;
   }
   acquired_ = row.serving >= ticket_;
-  next_attempt_ = now + std::max<Duration>(expected / kLooks, kShortestLook);
+  // Those before it take about as long.
+  const float before = std::max(1.0f, ticket_ - row.serving);
+  const Duration wait(static_cast<int64_t>(static_cast<float>(expected.count()) * before / kLooks));
+  next_attempt_ = now + std::max<Duration>(wait, kShortestLook);
   return acquired_;
 }
 

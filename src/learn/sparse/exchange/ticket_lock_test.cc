@@ -102,6 +102,13 @@ TEST_F(SparseTurn, EndingWithoutATurnGivesNobodyTheTurn) {
   EXPECT_TRUE(TryAcquire(1));
 }
 
+TEST_F(SparseTurn, AWorkerFartherBehindLooksLater) {
+  EXPECT_TRUE(TryAcquire(0));
+  EXPECT_FALSE(TryAcquire(1));
+  EXPECT_FALSE(TryAcquire(2));
+  EXPECT_GT(turns_[2]->next_attempt(), turns_[1]->next_attempt());
+}
+
 TEST_F(SparseTurn, LooksAgainWithinAnExchange) {
   EXPECT_TRUE(TryAcquire(0));
   EXPECT_FALSE(TryAcquire(1));

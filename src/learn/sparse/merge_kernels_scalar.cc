@@ -1,0 +1,62 @@
+#include "learn/sparse/merge_kernels_scalar.h"
+
+#include "learn/sparse/merge_kernels.h"
+
+namespace shoal::learn::sparse {
+namespace {
+
+void MergePairs(const SlotBlock& block, const float* theirs, bool all, MergeState* met) {
+  for (size_t i = 0; i < block.count; ++i) {
+    const float own = block.local[2 * i + 1], from = block.base[2 * i + 1];
+    const float now = theirs[2 * i + 1];
+    const bool steps = own != from;
+    met[i] = MergeState::kUntouched;
+    if (!steps && now == from && !(all && (now != 0 || own != 0))) continue;
+    met[i] = steps ? MergeState::kChanged : MergeState::kTheirs;
+    MergeSlot(*block.slot, 1, theirs + 2 * i, steps, block.local + 2 * i, block.base + 2 * i,
+              block.shift + 2 * i);
+  }
+}
+
+void MergeRun(const SlotBlock& block, const float* theirs, bool steps) {
+  for (size_t i = 0; i < block.count; ++i)
+    MergeSlot(*block.slot, block.gap, theirs + i, steps, block.local + i, block.base + i,
+              block.shift + i);
+}
+
+void AdoptPairs(const SlotBlock& block, const MergeState* met) {
+  for (size_t i = 0; i < block.count; ++i) {
+    if (met[i] == MergeState::kUntouched) continue;
+    AdoptSlot(*block.slot, 1, block.local + 2 * i, block.base + 2 * i, block.shift + 2 * i);
+  }
+}
+
+void AdoptRun(const SlotBlock& block) {
+  for (size_t i = 0; i < block.count; ++i)
+    AdoptSlot(*block.slot, block.gap, block.local + i, block.base + i, block.shift + i);
+}
+
+bool BeyondPairs(const SlotBlock& block, const MergeState* met, float* delta) {
+  bool any = false;
+  for (size_t i = 0; i < block.count; ++i) {
+    delta[2 * i] = delta[2 * i + 1] = 0;
+    if (block.local[2 * i + 1] == block.base[2 * i + 1] && met[i] != MergeState::kChanged) continue;
+    any = true;
+    BeyondSlot(*block.slot, 1, block.local + 2 * i, block.base + 2 * i, delta + 2 * i);
+  }
+  return any;
+}
+
+void BeyondRun(const SlotBlock& block, float* delta) {
+  for (size_t i = 0; i < block.count; ++i)
+    BeyondSlot(*block.slot, block.gap, block.local + i, block.base + i, delta + i);
+}
+
+constexpr MergeKernels kTable = {"scalar", MergePairs,  MergeRun, AdoptPairs,
+                                 AdoptRun, BeyondPairs, BeyondRun};
+
+}  // namespace
+
+const MergeKernels* ScalarMergeKernels() { return &kTable; }
+
+}  // namespace shoal::learn::sparse

@@ -1,0 +1,38 @@
+// The merge of one slot: the reference of merge_kernels.h, and what is left over by vectors.
+#pragma once
+
+#include <algorithm>
+
+#include "learn/sparse/exchange/replay.h"
+#include "learn/sparse/learner.h"
+
+namespace shoal::learn::sparse {
+
+// Pointers are to the value; its squares are `gap` floats behind it.
+inline void MergeSlot(const Slot& slot, size_t gap, const float* theirs, bool steps, float* local,
+                      float* base, float* shift) {
+  const float from = base[gap], to = local[gap], now = theirs[gap], began = *base;
+  const float grown = std::max(to, 0.0f) - std::max(from, 0.0f);
+  const float moved = steps ? WeightOf(slot, *local, to) - began : 0;
+  *local = began + StepRatio(slot.rate, from, to, now) * moved;
+  local[gap] = grown;
+  *shift = *theirs - began;
+  shift[gap] = RateOf(slot.rate, now + grown);
+  *base = *theirs;
+  base[gap] = now;
+}
+
+inline void AdoptSlot(const Slot& slot, size_t gap, float* local, const float* base,
+                      const float* shift) {
+  const float n = base[gap] + local[gap];
+  *local = ValueOf(slot, *local + *shift, n);
+  local[gap] = n;
+}
+
+inline void BeyondSlot(const Slot& slot, size_t gap, const float* local, const float* base,
+                       float* delta) {
+  *delta = WeightOf(slot, *local, local[gap]) - *base;
+  delta[gap] = std::max(local[gap], 0.0f) - std::max(base[gap], 0.0f);
+}
+
+}  // namespace shoal::learn::sparse
