@@ -1,8 +1,13 @@
-"""make_wheel.py PACKAGE VERSION DIST: packs the built package into DIST/shoal_ps-VERSION-….whl (PEP 427).
+"""make_wheel.py [options] PACKAGE VERSION DIST: packs the built package into DIST/NAME-VERSION-….whl (PEP 427).
 
-Run by `ninja python_wheel`. Standard library only: a wheel is a zip with three files of metadata. The module needs the
-system libraries of the Debian release that it was built on, so the wheel is tagged linux_ARCH, not manylinux.
+  --name NAME        of the distribution; otherwise shoal-ps, which holds the module alone
+  --python TAG       which Python the module is for, as cp39; otherwise the one that runs this
+  --platform TAG     otherwise linux_ARCH: the module then needs the libraries of the system that it was built on
+  --script FILE      a program that pip puts beside the interpreter; may be repeated
+
+Run by `ninja python_wheel` and script/package. Standard library only: a wheel is a zip with three files of metadata.
 """
+import argparse
 import base64
 import hashlib
 import os
@@ -11,17 +16,28 @@ import sys
 import zipfile
 
 METADATA = """Metadata-Version: 2.1
-Name: shoal-ps
+Name: {name}
 Version: {version}
-Summary: Shoal's parameter server: tables of float rows on servers, for numpy, PyTorch and TensorFlow
+Summary: {summary}
 License: Apache-2.0
 Requires-Python: >={python}
 """
+SUMMARIES = {
+    "shoal-ps": "Shoal's parameter server: tables of float rows on servers, for numpy, PyTorch and TensorFlow",
+    "shoal": "Parameter server and runner of distributed training jobs: the command shoal, and the module shoal.ps",
+}
 
 
-def tags():
-    interpreter = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    return f"{interpreter}-{interpreter}-linux_{platform.machine()}"
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--name", choices=sorted(SUMMARIES), default="shoal-ps")
+    parser.add_argument("--python", default=f"cp{sys.version_info.major}{sys.version_info.minor}")
+    parser.add_argument("--platform", default=f"linux_{platform.machine()}")
+    parser.add_argument("--script", action="append", default=[])
+    parser.add_argument("package")
+    parser.add_argument("version")
+    parser.add_argument("dist")
+    return parser.parse_args()
 
 
 def record_line(name, data):
@@ -29,26 +45,42 @@ def record_line(name, data):
     return f"{name},sha256={digest},{len(data)}\n"
 
 
-def main():
-    package, version, dist = sys.argv[1:4]
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def contents(given, stem):
+    """What the wheel holds but for its list of files: from path to bytes."""
     files = {}
-    for folder, _, names in os.walk(package):
+    for folder, _, names in os.walk(given.package):
         for name in sorted(names):
             if name.endswith((".py", ".pyi", ".so", "py.typed")):
                 path = os.path.join(folder, name)
-                with open(path, "rb") as f:
-                    files[os.path.join("shoal", os.path.relpath(path, package))] = f.read()
-    info = f"shoal_ps-{version}.dist-info"
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    files[f"{info}/METADATA"] = METADATA.format(version=version, python=python).encode()
-    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: shoal\nRoot-Is-Purelib: false\nTag: {tags()}\n".encode()
-    record = "".join(record_line(name, data) for name, data in files.items()) + f"{info}/RECORD,,\n"
-    files[f"{info}/RECORD"] = record.encode()
-    os.makedirs(dist, exist_ok=True)
-    wheel = os.path.join(dist, f"shoal_ps-{version}-{tags()}.whl")
+                files[os.path.join("shoal", os.path.relpath(path, given.package))] = read(path)
+    for script in given.script:
+        files[f"{stem}.data/scripts/{os.path.basename(script)}"] = read(script)
+    tag = f"{given.python}-{given.python}-{given.platform}"
+    files[f"{stem}.dist-info/METADATA"] = METADATA.format(
+        name=given.name, version=given.version, summary=SUMMARIES[given.name],
+        python=f"{given.python[2]}.{given.python[3:]}").encode()
+    files[f"{stem}.dist-info/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: shoal\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
+    return files, tag
+
+
+def main():
+    given = arguments()
+    stem = f"{given.name.replace('-', '_')}-{given.version}"
+    files, tag = contents(given, stem)
+    record = f"{stem}.dist-info/RECORD"
+    files[record] = ("".join(record_line(name, data) for name, data in files.items()) + f"{record},,\n").encode()
+    os.makedirs(given.dist, exist_ok=True)
+    wheel = os.path.join(given.dist, f"{stem}-{tag}.whl")
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as out:
         for name, data in files.items():
-            out.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            out.writestr(entry, data, zipfile.ZIP_DEFLATED)
     print(wheel)
 
 

@@ -19,7 +19,7 @@ constexpr const char* kAbout =
     "Shoal trains models on a parameter server and runs distributed training jobs of any "
     "framework.";
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kMainFooter = R"help(Examples:
   shoal train word2vec --data text8 --output vectors   train word vectors with every core
   shoal run job.yaml                                   run the job that a file describes
   shoal jobs                                           list running and finished jobs
@@ -87,7 +87,7 @@ void AddSubcommand(CLI::App& app, const Command& command, Run* chosen) {
 
 std::shared_ptr<CLI::App> BareApp() {
   auto app = std::make_shared<CLI::App>(kAbout, "shoal");
-  app->set_version_flag("--version", VersionLine(), "Print the version and exit");
+  app->set_version_flag("--version", VersionText, "Print the version and exit");
   app->set_help_flag("-h,--help", "Print this help and exit");
   app->formatter(std::make_shared<HelpFormatter>());
   return app;
@@ -208,7 +208,7 @@ std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
   for (const Command& command : Commands()) {
     if (hidden || *command.group != 0) AddSubcommand(*app, command, chosen);
   }
-  app->footer(kFooter);  // set last, since commands inherit it
+  app->footer(kMainFooter);  // set last, since commands inherit it
   return app;
 }
 

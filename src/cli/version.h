@@ -9,5 +9,8 @@ namespace shoal::cli {
 std::string Version();
 // "shoal 0.1.0+a4fc525"
 std::string VersionLine();
+// The same, and a second line: which instruction sets the kernels use on this processor, best
+// first.
+std::string VersionText();
 
 }  // namespace shoal::cli

@@ -49,7 +49,7 @@ class VolcanoTest(ImportTest):
         self.assertEqual(code, 0, out + err)
         self.assertEqual(out.count("worker-0 | worker 0 of 2"), 2, out)  # exit 3, then well
         self.assertEqual(out.count("worker-1 | worker 1 of 2"), 2, out)
-        self.assertIn("without it", err)  # the image
+        self.assertIn("image: the engine local ignores it", err)
 
     def test_commands_find_the_hosts_in_variables_and_files(self):
         path = os.path.join(EXAMPLES, "volcano-hosts.yaml")

@@ -188,7 +188,7 @@ class LongRuns(ScheduleTest):
 class Refusals(ScheduleTest):
     def test_other_engines_name_the_line_of_a_crontab(self):
         said = self.schedule(marathon_test.TRUE + NIGHTLY, "--engine", "slurm", code=1)
-        self.assertRegex(said, r"the engine slurm keeps no schedules.*\n.*30 2 \* \* \* cd '.*' && '.*/shoal' run --quiet "
+        self.assertRegex(said, r"the engine slurm has no schedules.*\n.*30 2 \* \* \* cd '.*' && '.*/shoal' run --quiet "
                                r"--engine slurm '.*nightly.yaml'")
         self.assertEqual(self.metronome.requests, [])
 

@@ -9,6 +9,8 @@ _EMPTY_NAMES = {"util", "utils", "common", "misc", "helper", "helpers", "structs
 _SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(")
 _IGNORED = re.compile(r"\(void\)\s*(?:PrintOut|PrintResult)\b|\(void\)\s*WriteAll\(STDOUT_FILENO")
 _LOOP = re.compile(r"^\s*(?:for|while|do)\b", re.M)
+# Comments name the thing that acts: "no server", "the next command", "another process".
+_VAGUE = re.compile(r"//.*\b(?:[Nn]obody|[Ss]omebody|[Ww]hoever)\b")
 _HOME = re.compile(r"(?<![\w.~/-])/(?:(?:home|Users)/\w{3,}|root/\w)")
 _BINARY = (".png", ".ico", ".gz", ".zst", ".xz", ".bin", ".woff2")
 
@@ -24,6 +26,9 @@ def _check_words(root, path, own_places):
         if is_cpp(path) and _IGNORED.search(line):
             findings.append(Finding("ignored-output", path, number, "an error in writing standard output is ignored: a full "
                                     "disk would look like success; return it, or its exit code (cli/terminal/report.h)"))
+        if is_cpp(path) and not is_test(path) and _VAGUE.search(line):
+            findings.append(Finding("vague-subject", path, number, "a comment speaks of nobody or somebody: name the process, "
+                                    "server, task or user that is meant"))
         if _HOME.search(line) or any(place.search(line) for place in own_places):
             findings.append(Finding("machine-path", path, number, "an absolute path of one machine"))
     return findings

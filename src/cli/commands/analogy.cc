@@ -12,13 +12,13 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct AnalogyArguments {
   std::string model;
   std::string a, b, c;
   size_t k = 5;
 };
 
-Status PrintAnalogy(const Context& context, const Arguments& arguments) {
+Status PrintAnalogy(const Context& context, const AnalogyArguments& arguments) {
   TRY_ASSIGN(model::Vectors vectors, model::ReadVectors(arguments.model));
   const model::VectorIndex index(std::move(vectors));
   TRY_ASSIGN(const auto near,
@@ -34,7 +34,7 @@ Status PrintAnalogy(const Context& context, const Arguments& arguments) {
                   NeighboursText(index, near));
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kAnalogyFooter = R"help(Examples:
   shoal analogy vectors man king woman
   shoal analogy vectors france paris italy -k 1 --json
 
@@ -45,7 +45,7 @@ unknown word is an error with exit code 4 that suggests the nearest spelling.)he
 }  // namespace
 
 void AddAnalogy(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<AnalogyArguments>();
   CLI::App* sub =
       app.add_subcommand("analogy", "Answer an analogy question: A is to B as C is to …");
   sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
@@ -57,7 +57,7 @@ void AddAnalogy(CLI::App& app, Run* chosen) {
   sub->add_option("-k,--count", arguments->k, "Number of answers to show")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->footer(kFooter);
+  sub->footer(kAnalogyFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       const Status status = PrintAnalogy(context, *arguments);

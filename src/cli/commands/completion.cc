@@ -179,7 +179,7 @@ int Print(const std::string& shell) {
                                       : Fish(entries));
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kCompletionFooter = R"help(Examples:
   source <(shoal completion bash)                       for this shell; to keep it, add to ~/.bashrc
   source <(shoal completion zsh)                        for this shell; to keep it, add to ~/.zshrc
   shoal completion fish > ~/.config/fish/completions/shoal.fish)help";
@@ -192,7 +192,7 @@ void AddCompletion(CLI::App& app, Run* chosen) {
   sub->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  sub->footer(kFooter);
+  sub->footer(kCompletionFooter);
   sub->callback([shell, chosen] { *chosen = [shell](const Context&) { return Print(*shell); }; });
 }
 

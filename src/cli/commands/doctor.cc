@@ -425,7 +425,7 @@ int Doctor(const Context& context, bool clean) {
   return PrintResult(context.json ? JsonOf(findings, good) : text, good ? 0 : 1);
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kDoctorFooter = R"help(Examples:
   shoal doctor
   shoal doctor --clean                     remove the leftovers of dead jobs as well
   shoal doctor --json | jq '.findings[] | select(.verdict != "ok")'
@@ -440,7 +440,7 @@ void AddDoctor(CLI::App& app, Run* chosen) {
       app.add_subcommand("doctor", "Check this machine's abilities and the leftovers of dead jobs");
   sub->add_flag("--clean", *clean,
                 "Kill processes and remove files that dead jobs have left behind");
-  sub->footer(kFooter);
+  sub->footer(kDoctorFooter);
   sub->callback([clean, chosen] {
     *chosen = [clean](const Context& context) { return Doctor(context, *clean); };
   });

@@ -15,7 +15,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct EvaluateArguments {
   std::string model;
   std::string pairs;
   std::string analogies;
@@ -31,7 +31,7 @@ struct Results {
   std::optional<model::AnalogyResults> analogies;
 };
 
-Result<Results> Evaluate(const Arguments& arguments) {
+Result<Results> Evaluate(const EvaluateArguments& arguments) {
   if (arguments.pairs.empty() && arguments.analogies.empty()) {
     return InvalidArgument("shoal evaluate: give --pairs FILE, --analogies FILE, or both");
   }
@@ -60,7 +60,7 @@ json::object SectionJson(const model::AnalogySection& section) {
           {"asked", section.asked}};
 }
 
-std::string ResultsJson(const Arguments& arguments, const Results& results) {
+std::string ResultsJson(const EvaluateArguments& arguments, const Results& results) {
   json::object line = {{"vectors", arguments.model},
                        {"count", results.rows},
                        {"dim", results.dim},
@@ -91,7 +91,7 @@ std::string SectionText(const model::AnalogySection& section, std::string_view l
 }
 
 // One line per measured set, with the sections of the analogies below if requested.
-std::string ResultsText(const Arguments& arguments, const Results& results) {
+std::string ResultsText(const EvaluateArguments& arguments, const Results& results) {
   std::string text =
       fmt::format("{}: {} words of {} values\n", arguments.model, results.rows, results.dim);
   if (results.nonfinite > 0) {
@@ -116,14 +116,14 @@ std::string ResultsText(const Arguments& arguments, const Results& results) {
   return text;
 }
 
-int PrintEvaluation(const Context& context, const Arguments& arguments) {
+int PrintEvaluation(const Context& context, const EvaluateArguments& arguments) {
   const Result<Results> results = Evaluate(arguments);
   if (!results.ok()) return PrintError(results.status());
   return PrintResult(context.json ? ResultsJson(arguments, *results)
                                   : ResultsText(arguments, *results));
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kEvaluateFooter = R"help(Examples:
   shoal evaluate vectors --pairs wordsim353.tsv
   shoal evaluate vectors --analogies questions-words.txt --sections
   shoal evaluate other.bin --pairs simlex999.txt --analogies questions-words.txt --restrict 0 --json
@@ -138,7 +138,7 @@ unknown words are skipped and counted. Case is ignored.)help";
 }  // namespace
 
 void AddEvaluate(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EvaluateArguments>();
   CLI::App* sub =
       app.add_subcommand("evaluate", "Evaluate word vectors on similarity and analogy sets");
   sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
@@ -154,7 +154,7 @@ void AddEvaluate(CLI::App& app, Run* chosen) {
       ->capture_default_str();
   sub->add_flag("--sections", arguments->sections,
                 "Print the result of each section of the analogies as well");
-  sub->footer(kFooter);
+  sub->footer(kEvaluateFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return PrintEvaluation(context, *arguments); };
   });

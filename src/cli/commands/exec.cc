@@ -21,7 +21,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct ExecArguments {
   std::string job;
   std::string task;
   bool no_terminal = false;
@@ -76,7 +76,7 @@ class Signals {
   std::thread thread_;
 };
 
-Result<engine::ExecEnd> RunInTask(const Context& context, const Arguments& arguments) {
+Result<engine::ExecEnd> RunInTask(const Context& context, const ExecArguments& arguments) {
   TRY_ASSIGN(const NamedTask task, ParseTaskName(arguments.task));
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
@@ -95,7 +95,7 @@ Result<engine::ExecEnd> RunInTask(const Context& context, const Arguments& argum
   return execution->Wait();
 }
 
-int Exec(const Context& context, const Arguments& arguments) {
+int Exec(const Context& context, const ExecArguments& arguments) {
   if (context.passthrough_args.empty())
     return PrintError(InvalidArgument("got no command, expected `shoal exec JOB TASK -- COMMAND`"));
   const Result<engine::ExecEnd> end = RunInTask(context, arguments);
@@ -103,7 +103,7 @@ int Exec(const Context& context, const Arguments& arguments) {
   return end->signal != 0 ? 128 + end->signal : end->exit_code;
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kExecFooter = R"help(Examples:
   shoal exec mnist worker-1 -- bash                 a shell in the task
   shoal exec mnist worker-1 -- sh -c 'py-spy dump --pid $SHOAL_PID'
   shoal exec mnist worker -- nvidia-smi | head      worker means worker-0
@@ -115,13 +115,13 @@ of the signal that ended it. The command is killed when the task's program ends.
 }  // namespace
 
 void AddExec(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExecArguments>();
   CLI::App* sub =
       app.add_subcommand("exec", "Run a command in a running task: shoal exec JOB TASK -- COMMAND");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_option("TASK", arguments->task, "Task, for example worker-0")->required();
   sub->add_flag("-T,--no-terminal", arguments->no_terminal, "Run the command without a terminal");
-  sub->footer(kFooter);
+  sub->footer(kExecFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Exec(context, *arguments); };
   });

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kMostConnections = 256;
 
-struct Arguments {
+struct ForwardArguments {
   std::string job;
   std::string task;
   std::string ports;
@@ -96,7 +96,7 @@ void Serve(Target* target, UniqueFd client) {
 
 // Accepts connections until an error; each has a thread of its own, at most kMostConnections at
 // once.
-Status Forward(const Context& context, const Arguments& arguments) {
+Status Forward(const Context& context, const ForwardArguments& arguments) {
   TRY_ASSIGN(Ports ports, ParsePorts(arguments.ports));
   Target target;
   TRY_ASSIGN(target.task, ParseTaskName(arguments.task));
@@ -128,7 +128,7 @@ Status Forward(const Context& context, const Arguments& arguments) {
   }
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kForwardFooter = R"help(Examples:
   shoal forward mnist worker-0 6006           TensorBoard of worker-0 at http://127.0.0.1:6006
   shoal forward mnist worker-0 8080:6006      the same on local port 8080
 
@@ -137,7 +137,7 @@ Runs until it is interrupted (Ctrl-C). Only programs on this machine can connect
 }  // namespace
 
 void AddForward(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ForwardArguments>();
   CLI::App* sub = app.add_subcommand("forward", "Forward a local port to a port of a running task");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_option("TASK", arguments->task, "Task, for example worker-0")->required();
@@ -145,7 +145,7 @@ void AddForward(CLI::App& app, Run* chosen) {
                   "Port of the task, and the local port to listen on [same number]")
       ->required()
       ->type_name("[LOCAL:]PORT");
-  sub->footer(kFooter);
+  sub->footer(kForwardFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       // Serving returns only with an error; a signal ends the process.

@@ -10,7 +10,7 @@
 namespace shoal::cli {
 namespace {
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kHorovodRendezvousFooter = R"help(Examples:
   shoal horovod-rendezvous --hosts "127.0.0.1:2" --host 127.0.0.1 --port 9092
 
 A job of framework horovod runs it as its role rendezvous (docs/frameworks.md). Started by hand, it
@@ -30,7 +30,7 @@ void AddHorovodRendezvous(CLI::App& app, Run* chosen) {
       ->envname("HOROVOD_GLOO_RENDEZVOUS_ADDR");
   sub->add_option("--port", options->port, "Port to listen on; 0: any free port")
       ->envname("HOROVOD_GLOO_RENDEZVOUS_PORT");
-  sub->footer(kFooter);
+  sub->footer(kHorovodRendezvousFooter);
   sub->callback([chosen, options] {
     *chosen = [options](const Context& /*context*/) {
       const Status status = rendezvous::RunHorovodStoreServer(*options);

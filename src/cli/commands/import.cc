@@ -12,7 +12,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::string file;
   std::vector<std::string> set;
   std::string document;
@@ -35,7 +35,7 @@ json::object ToJson(const importer::ImportedJob& imported) {
           {"losses", std::move(losses)}};
 }
 
-int ImportFile(const Context& context, const Arguments& arguments) {
+int ImportFile(const Context& context, const ImportArguments& arguments) {
   Result<importer::ImportedJob> imported =
       importer::LoadJobFile(arguments.file, arguments.set, arguments.document);
   if (!imported.ok()) return PrintError(imported.status());
@@ -44,7 +44,7 @@ int ImportFile(const Context& context, const Arguments& arguments) {
                                   : importer::WriteImported(*imported));
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kImportFooter = R"help(Examples:
   shoal import tfjob.yaml > job.yaml       write the job file, to edit and run it
   shoal import word2vec.json --set roles.worker.replicas=8
   shoal import pytorchjob.yaml --json | jq '.losses[] | select(.minor | not)'
@@ -59,7 +59,7 @@ field, line, meaning and replacement (docs/import.md, docs/import-slurm.md).)hel
 }  // namespace
 
 void AddImport(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ImportArguments>();
   CLI::App* sub = app.add_subcommand(
       "import", "Convert a job description of another system to a job file of Shoal");
   sub->add_option("FILE", arguments->file, "TFJob, Volcano job, Marathon app, sbatch script …")
@@ -69,7 +69,7 @@ void AddImport(CLI::App& app, Run* chosen) {
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
   AddDocumentOption(sub, &arguments->document);
-  sub->footer(kFooter);
+  sub->footer(kImportFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return ImportFile(context, *arguments); };
   });

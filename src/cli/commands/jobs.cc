@@ -14,7 +14,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct JobsArguments {
   bool all = false;
   bool ids = false;
   std::string prune;  // an age
@@ -23,7 +23,7 @@ struct Arguments {
 constexpr int kEndedShown = 20;
 constexpr const char* kUnreadable = "unreadable";
 
-Result<std::vector<controller::JobRecord>> Find(Session& session, const Arguments& arguments) {
+Result<std::vector<controller::JobRecord>> Find(Session& session, const JobsArguments& arguments) {
   if (arguments.all || arguments.ids) return session.store().ListJobs({.limit = INT_MAX});
   TRY_ASSIGN(std::vector<controller::JobRecord> jobs,
              session.store().ListJobs({.ended = false, .limit = INT_MAX}));
@@ -72,7 +72,7 @@ int PruneJobs(const Context& context, Session& session, const std::string& text)
   return PrintResult(out);
 }
 
-int ListJobs(const Context& context, const Arguments& arguments) {
+int ListJobs(const Context& context, const JobsArguments& arguments) {
   const Result<std::unique_ptr<Session>> session = Session::Open(context);
   if (!session.ok()) return PrintError(session.status());
   if (!arguments.prune.empty()) return PruneJobs(context, **session, arguments.prune);
@@ -89,7 +89,7 @@ int ListJobs(const Context& context, const Arguments& arguments) {
   return PrintTable(*jobs, **session);
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kJobsFooter = R"help(Examples:
   shoal jobs
   shoal jobs --all --json | jq -r 'select(.state == "failed") | .id'
   shoal jobs --prune 30d            remove records, logs and directories of jobs that ended 30 days ago
@@ -102,7 +102,7 @@ keep_records' is pruned automatically.)help";
 }  // namespace
 
 void AddJobs(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<JobsArguments>();
   CLI::App* sub = app.add_subcommand("jobs", "List jobs, newest first");
   sub->add_flag("-a,--all", arguments->all, "All recorded jobs, not only active and recent ones");
   sub->add_option(
@@ -111,7 +111,7 @@ void AddJobs(CLI::App& app, Run* chosen) {
          "jobs with damaged records")
       ->type_name("AGE");
   sub->add_flag("--ids", arguments->ids, "Names alone, for completion")->group("");
-  sub->footer(kFooter);
+  sub->footer(kJobsFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return ListJobs(context, *arguments); };
   });

@@ -27,7 +27,7 @@ using controller::LogKey;
 using controller::LogSelection;
 using controller::LogStore;
 
-struct Arguments {
+struct LogsArguments {
   std::string job;
   std::string task;
   bool follow = false;
@@ -113,7 +113,7 @@ Status FollowLogs(Session* session, const std::string& id, const LogStore& logs,
   return printer->Finish();
 }
 
-Status PrintLogs(const Context& context, const Arguments& arguments) {
+Status PrintLogs(const Context& context, const LogsArguments& arguments) {
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
   const LogStore logs(session->home().job_dir(job.id));
@@ -138,7 +138,7 @@ Status PrintLogs(const Context& context, const Arguments& arguments) {
   return PrintOnce(logs, *chosen, from, &printer);
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kLogsFooter = R"help(Examples:
   shoal logs mnist-7f3a9c                 all tasks, each line prefixed with the task's name
   shoal logs mnist worker-0               one task, byte for byte
   shoal logs -f -n 20 mnist worker        the workers' last 20 lines, then new output
@@ -149,7 +149,7 @@ Logs are kept after the tasks and the job have ended. -f returns when the job en
 }  // namespace
 
 void AddLogs(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<LogsArguments>();
   CLI::App* sub = app.add_subcommand("logs", "Print the output of a job's tasks");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_option("TASK", arguments->task, "Task (worker-0) or role (worker) [all]");
@@ -160,7 +160,7 @@ void AddLogs(CLI::App& app, Run* chosen) {
   sub->add_option("--attempt", arguments->attempt, "Attempt number K instead of the latest")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("K");
-  sub->footer(kFooter);
+  sub->footer(kLogsFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       const Status status = PrintLogs(context, *arguments);

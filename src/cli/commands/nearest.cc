@@ -15,7 +15,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct NearestArguments {
   std::string model;
   std::vector<std::string> words;
   size_t k = 10;
@@ -23,14 +23,14 @@ struct Arguments {
 };
 
 // One query per word, or one for the mean of all.
-std::vector<std::vector<std::string>> QuestionsOf(const Arguments& arguments) {
+std::vector<std::vector<std::string>> QuestionsOf(const NearestArguments& arguments) {
   if (arguments.mean) return {arguments.words};
   std::vector<std::vector<std::string>> questions;
   for (const std::string& word : arguments.words) questions.push_back({word});
   return questions;
 }
 
-Status PrintNearest(const Context& context, const Arguments& arguments) {
+Status PrintNearest(const Context& context, const NearestArguments& arguments) {
   TRY_ASSIGN(model::Vectors vectors, model::ReadVectors(arguments.model));
   const model::VectorIndex index(std::move(vectors));
   std::string out;
@@ -52,7 +52,7 @@ Status PrintNearest(const Context& context, const Arguments& arguments) {
   return PrintOut(out);
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kNearestFooter = R"help(Examples:
   shoal nearest vectors king
   shoal nearest vectors.bin king sea bread -k 5
   shoal nearest vectors paris --mean london --json | jq -r '.neighbours[].word'
@@ -64,7 +64,7 @@ numbers are cosine similarities: 1 is the same direction. An unknown word is an 
 }  // namespace
 
 void AddNearest(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<NearestArguments>();
   CLI::App* sub = app.add_subcommand("nearest", "Show the words nearest to given words");
   sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
       ->required()
@@ -74,7 +74,7 @@ void AddNearest(CLI::App& app, Run* chosen) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   sub->add_flag("--mean", arguments->mean, "Words nearest to the mean of all given words");
-  sub->footer(kFooter);
+  sub->footer(kNearestFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       const Status status = PrintNearest(context, *arguments);

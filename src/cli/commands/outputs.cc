@@ -15,7 +15,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct OutputsArguments {
   std::string job;
   std::string task;
   std::string to;
@@ -41,7 +41,7 @@ Status CheckTask(controller::Store& store, const std::string& id, const std::str
                   id + "` lists its tasks");
 }
 
-Result<Found> Find(const Context& context, const Arguments& arguments) {
+Result<Found> Find(const Context& context, const OutputsArguments& arguments) {
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
   Found found;
@@ -87,7 +87,7 @@ int PrintJson(const Found& found) {
   return PrintResult(JsonLines(out));
 }
 
-int Outputs(const Context& context, const Arguments& arguments) {
+int Outputs(const Context& context, const OutputsArguments& arguments) {
   const Result<Found> found = Find(context, arguments);
   if (!found.ok()) return PrintError(found.status());
   if (!arguments.to.empty()) {
@@ -98,7 +98,7 @@ int Outputs(const Context& context, const Arguments& arguments) {
   return context.json ? PrintJson(*found) : PrintText(*found);
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kOutputsFooter = R"help(Examples:
   shoal outputs mnist-7f3a9c
   shoal outputs mnist --task worker-0 --to results      copies to results/worker-0.0/…
 
@@ -107,14 +107,14 @@ Attempts are numbered from 1 in the table, from 0 in directory names and in --js
 }  // namespace
 
 void AddOutputs(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<OutputsArguments>();
   CLI::App* sub =
       app.add_subcommand("outputs", "List or copy the files that tasks wrote to $SHOAL_OUTPUT");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_option("--task", arguments->task, "Only files of this task, for example worker-0")
       ->type_name("TASK");
   sub->add_option("--to", arguments->to, "Copy the files to this directory")->type_name("DIR");
-  sub->footer(kFooter);
+  sub->footer(kOutputsFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Outputs(context, *arguments); };
   });

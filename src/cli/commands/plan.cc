@@ -21,7 +21,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct PlanArguments {
   std::string file;
   std::vector<std::string> set;
   std::string task;    // print only this task's environment
@@ -141,13 +141,13 @@ Status PrintWhatIsSent(const Context& context, const LoadedJob& loaded, const st
 }
 
 // The engine that `shoal run` with the same arguments would use, which determines errors and notes.
-std::string EngineOfRun(const Arguments& arguments) {
+std::string EngineOfRun(const PlanArguments& arguments) {
   if (!arguments.engine.empty()) return arguments.engine;
   const char* const usual = std::getenv("SHOAL_ENGINE");
   return usual != nullptr && *usual != 0 ? usual : kLocalEngine;
 }
 
-int PlanFile(const Context& context, const Arguments& arguments) {
+int PlanFile(const Context& context, const PlanArguments& arguments) {
   const Result<LoadedJob> loaded =
       LoadJob(arguments.file, arguments.set, arguments.directory, arguments.document);
   if (!loaded.ok()) return PrintError(loaded.status());
@@ -174,7 +174,7 @@ int PlanFile(const Context& context, const Arguments& arguments) {
                                   : job::PrintPlan(*job, *plan));
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kPlanFooter = R"help(Examples:
   shoal plan job.yaml
   shoal plan job.yaml --set roles.worker.replicas=8
   shoal plan job.yaml --env worker-1      # the environment of that task's program
@@ -187,7 +187,7 @@ the file is invalid; every error names the line, the column and the expected val
 }  // namespace
 
 void AddPlan(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PlanArguments>();
   CLI::App* sub =
       app.add_subcommand("plan", "Check a job file and print its tasks without starting them");
   sub->add_option("FILE", arguments->file,
@@ -205,7 +205,7 @@ void AddPlan(CLI::App& app, Run* chosen) {
   sub->add_option("--engine", arguments->engine,
                   "Print the request to this engine instead of the plan: " + EngineNames())
       ->type_name("NAME");
-  sub->footer(kFooter);
+  sub->footer(kPlanFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return PlanFile(context, *arguments); };
   });

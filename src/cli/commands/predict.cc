@@ -23,7 +23,7 @@ namespace {
 
 using learn::sparse::Predictions;
 
-struct Arguments {
+struct PredictArguments {
   std::string model;
   std::vector<std::string> data;
   std::string output;
@@ -31,7 +31,7 @@ struct Arguments {
   int64_t threads = 0;
 };
 
-Result<Predictions> Predict(const Arguments& arguments) {
+Result<Predictions> Predict(const PredictArguments& arguments) {
   TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(arguments.model));
   learn::sparse::PredictOptions options;
   options.format = arguments.format;
@@ -48,7 +48,7 @@ Result<Predictions> Predict(const Arguments& arguments) {
 }
 
 // Refuses to overwrite the input with the predictions.
-Status CheckOutputIsNoInput(const Arguments& arguments) {
+Status CheckOutputIsNoInput(const PredictArguments& arguments) {
   namespace fs = std::filesystem;
   std::error_code ignored;  // what does not exist is no input
   if (!fs::is_regular_file(arguments.output, ignored)) return Status::Ok();
@@ -75,7 +75,8 @@ std::string LinesOf(const Predictions& predictions) {
 }
 
 // Number of examples and the quality, if the data has labels.
-std::string SummaryOf(const Predictions& predictions, const Arguments& arguments, bool as_json) {
+std::string SummaryOf(const Predictions& predictions, const PredictArguments& arguments,
+                      bool as_json) {
   const auto& quality = predictions.quality;
   const bool ranked = quality.has_value() && std::isfinite(quality->auc);
   if (as_json) {
@@ -97,7 +98,7 @@ std::string SummaryOf(const Predictions& predictions, const Arguments& arguments
   return text + "\n";
 }
 
-int PrintPredictions(const Context& context, const Arguments& arguments) {
+int PrintPredictions(const Context& context, const PredictArguments& arguments) {
   if (const Status place = CheckOutputIsNoInput(arguments); !place.ok()) return PrintError(place);
   const Result<Predictions> predictions = Predict(arguments);
   if (!predictions.ok()) return PrintError(predictions.status());
@@ -115,7 +116,7 @@ int PrintPredictions(const Context& context, const Arguments& arguments) {
   return PrintResult(SummaryOf(*predictions, arguments, context.json));
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kPredictFooter = R"help(Examples:
   shoal predict model --data test.svm
   shoal predict model --data test.svm --output probabilities.txt
   shoal predict model --data new.svm.zst --output -
@@ -130,7 +131,7 @@ followed, devices and FIFOs are written to. AUC, log-loss and accuracy are compu
 }  // namespace
 
 void AddPredict(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PredictArguments>();
   CLI::App* sub =
       app.add_subcommand("predict", "Predict with a linear model or factorization machine");
   sub->add_option("MODEL", arguments->model, "Model directory")->required()->type_name("");
@@ -150,7 +151,7 @@ void AddPredict(CLI::App& app, Run* chosen) {
   sub->add_option("--threads", arguments->threads, "Number of threads [the machine's cores]")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
-  sub->footer(kFooter);
+  sub->footer(kPredictFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return PrintPredictions(context, *arguments); };
   });

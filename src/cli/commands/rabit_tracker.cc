@@ -10,7 +10,7 @@
 namespace shoal::cli {
 namespace {
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kRabitTrackerFooter = R"help(Examples:
   shoal rabit-tracker --workers 2 --host 127.0.0.1 --port 9091
 
 A job of framework rabit runs it as its role tracker (docs/frameworks.md). Started by hand, it ends
@@ -28,7 +28,7 @@ void AddRabitTracker(CLI::App& app, Run* chosen) {
   sub->add_option("--host", options->host, "IP address to listen on")->envname("DMLC_TRACKER_URI");
   sub->add_option("--port", options->port, "Port to listen on; 0: any free port")
       ->envname("DMLC_TRACKER_PORT");
-  sub->footer(kFooter);
+  sub->footer(kRabitTrackerFooter);
   sub->callback([chosen, options] {
     *chosen = [options](const Context& /*context*/) {
       const Status status = rendezvous::RunRabitTracker(*options);

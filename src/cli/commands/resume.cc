@@ -9,12 +9,12 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct ResumeArguments {
   std::string job;
   bool quiet = false;
 };
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kResumeFooter = R"help(Examples:
   shoal resume word2vec-7f3a9c
   shoal resume word --json | jq .
 
@@ -25,11 +25,11 @@ their own saved state. Display, signals and exit codes are those of shoal run.)h
 }  // namespace
 
 void AddResume(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ResumeArguments>();
   CLI::App* sub = app.add_subcommand("resume", "Resume a suspended job and wait until it ends");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_flag("-q,--quiet", arguments->quiet, "Print errors only");
-  sub->footer(kFooter);
+  sub->footer(kResumeFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       return ResumeJob(context, arguments->job, {.quiet = arguments->quiet, .engine = ""});

@@ -15,7 +15,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::string file;
   std::vector<std::string> set;
   std::string name;
@@ -25,13 +25,13 @@ struct Arguments {
   std::string document;
 };
 
-Result<LoadedJob> LoadOne(const Arguments& arguments, const std::string& document) {
+Result<LoadedJob> LoadOne(const RunArguments& arguments, const std::string& document) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
   return LoadJob(arguments.file, overrides, arguments.directory, document);
 }
 
-int RunOne(const Context& context, const Arguments& arguments, const std::string& document) {
+int RunOne(const Context& context, const RunArguments& arguments, const std::string& document) {
   Result<LoadedJob> loaded = LoadOne(arguments, document);
   if (!loaded.ok()) return PrintError(loaded.status());
   // Validated before any note is printed; the controller validates again.
@@ -57,7 +57,7 @@ std::vector<importer::JobInFile> JobsOf(const std::string& file) {
 }
 
 // Runs the jobs in sequence as long as they succeed; none if one of them is invalid.
-int RunAll(const Context& context, const Arguments& arguments,
+int RunAll(const Context& context, const RunArguments& arguments,
            const std::vector<importer::JobInFile>& jobs) {
   if (!arguments.name.empty()) {
     return PrintError(InvalidArgument("got --name for the " + std::to_string(jobs.size()) +
@@ -85,7 +85,7 @@ int RunAll(const Context& context, const Arguments& arguments,
   return 0;
 }
 
-int RunFile(const Context& context, const Arguments& arguments) {
+int RunFile(const Context& context, const RunArguments& arguments) {
   if (arguments.document.empty()) {
     const std::vector<importer::JobInFile> jobs = JobsOf(arguments.file);
     if (jobs.size() > 1) return RunAll(context, arguments, jobs);
@@ -93,7 +93,7 @@ int RunFile(const Context& context, const Arguments& arguments) {
   return RunOne(context, arguments, arguments.document);
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kRunFooter = R"help(Examples:
   shoal run job.yaml
   shoal run job.yaml --set roles.worker.replicas=8 --set learn.dim=200
   shoal run job.yaml --json | jq .
@@ -107,7 +107,7 @@ it was cancelled.)help";
 }  // namespace
 
 void AddRun(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<RunArguments>();
   CLI::App* sub =
       app.add_subcommand("run", "Run the job described by a file and wait until it ends");
   sub->add_option("FILE", arguments->file,
@@ -122,7 +122,7 @@ void AddRun(CLI::App& app, Run* chosen) {
   AddDocumentOption(sub, &arguments->document);
   AddEngineOption(sub, &arguments->engine);
   sub->add_flag("-q,--quiet", arguments->quiet, "Print errors only");
-  sub->footer(kFooter);
+  sub->footer(kRunFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return RunFile(context, *arguments); };
   });

@@ -15,7 +15,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct ScaleArguments {
   std::string job;
   std::string request;
 };
@@ -72,7 +72,7 @@ Status SendScaleRequest(rendezvous::CoordinatorClientOptions options, const Scal
   return answer;
 }
 
-Status ScaleJob(const Context& context, const Arguments& arguments, std::string* id) {
+Status ScaleJob(const Context& context, const ScaleArguments& arguments, std::string* id) {
   TRY_ASSIGN(const ScaleRequest request, ParseScaleRequest(arguments.request));
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
@@ -93,7 +93,7 @@ Status ScaleJob(const Context& context, const Arguments& arguments, std::string*
   return SendScaleRequest(std::move(options), request).With("job " + job.id);
 }
 
-int ScaleRole(const Context& context, const Arguments& arguments) {
+int ScaleRole(const Context& context, const ScaleArguments& arguments) {
   std::string id;
   const Status done = ScaleJob(context, arguments, &id);
   if (!done.ok()) return PrintError(done);
@@ -103,7 +103,7 @@ int ScaleRole(const Context& context, const Arguments& arguments) {
                      "\n");
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kScaleFooter = R"help(Examples:
   shoal scale mnist-7f3a9c worker=8       start tasks until there are 8 workers
   shoal scale word server=1               end the tasks with the highest indices (SIGTERM)
 
@@ -114,11 +114,11 @@ the tasks that started and ended.)help";
 }  // namespace
 
 void AddScale(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ScaleArguments>();
   CLI::App* sub = app.add_subcommand("scale", "Change the number of tasks of a role");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_option("ROLE=N", arguments->request, "Role and its new number of tasks")->required();
-  sub->footer(kFooter);
+  sub->footer(kScaleFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return ScaleRole(context, *arguments); };
   });

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct ScheduleArguments {
   std::string file;
   std::vector<std::string> set;
   std::string name;
@@ -64,7 +64,7 @@ void RestoreJobFile(const fs::path& path, const Result<std::string>& before) {
 
 // Validates the job, stores its file for the runs and registers the schedule; restores the previous
 // file if that fails.
-Status ScheduleFile(const Context& context, const Arguments& arguments) {
+Status ScheduleFile(const Context& context, const ScheduleArguments& arguments) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
   TRY_ASSIGN(const LoadedJob loaded, LoadJob(arguments.file, overrides));
@@ -132,7 +132,7 @@ Status List(const Context& context, engine::Schedules* schedules) {
   return PrintOut(Table(rows));
 }
 
-Status Remove(const Arguments& arguments, engine::Schedules* schedules) {
+Status Remove(const ScheduleArguments& arguments, engine::Schedules* schedules) {
   TRY(schedules->Remove(arguments.remove, arguments.now));
   TRY_ASSIGN(const fs::path root, controller::FindStateHome());
   std::error_code error;
@@ -140,14 +140,15 @@ Status Remove(const Arguments& arguments, engine::Schedules* schedules) {
   return PrintOut(arguments.remove + " is no longer scheduled\n");
 }
 
-Status RunNow(const Context& context, const Arguments& arguments, engine::Schedules* schedules) {
+Status RunNow(const Context& context, const ScheduleArguments& arguments,
+              engine::Schedules* schedules) {
   TRY_ASSIGN(const std::string run, schedules->RunNow(arguments.run));
   return PrintOut(context.json ? ToText(json::object{{"name", arguments.run}, {"run", run}}) + "\n"
                                : arguments.run + " started as run " + run +
                                      "; `shoal jobs` shows it after its start\n");
 }
 
-Status Schedule(const Context& context, const Arguments& arguments) {
+Status Schedule(const Context& context, const ScheduleArguments& arguments) {
   const int wishes = (arguments.file.empty() ? 0 : 1) + (arguments.list ? 1 : 0) +
                      (arguments.remove.empty() ? 0 : 1) + (arguments.run.empty() ? 0 : 1);
   if (wishes != 1)
@@ -163,7 +164,7 @@ Status Schedule(const Context& context, const Arguments& arguments) {
   return RunNow(context, arguments, schedules.get());
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kScheduleFooter = R"help(Examples:
   shoal schedule nightly.yaml --engine marathon    add or replace; section 'schedule' sets the times
   shoal schedule job.yaml --engine marathon --set 'schedule.cron=30 2 * * 1-5'
   shoal plan nightly.yaml --engine marathon        print the request, without secrets
@@ -197,7 +198,7 @@ Status NoSchedules(const std::string& engine, const std::string& file,
 }
 
 void AddSchedule(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ScheduleArguments>();
   CLI::App* sub = app.add_subcommand("schedule", "Run a job on a cluster at recurring times");
   sub->add_option("FILE", arguments->file, "Job file with a section 'schedule'");
   sub->add_option("--set", arguments->set, "Override a field of the file: PATH=VALUE (repeatable)")
@@ -209,7 +210,7 @@ void AddSchedule(CLI::App& app, Run* chosen) {
   sub->add_flag("--now", arguments->now, "With --remove: active runs save and end");
   sub->add_option("--run", arguments->run, "Start a run of a scheduled job now")->type_name("NAME");
   AddEngineOption(sub, &arguments->engine);
-  sub->footer(kFooter);
+  sub->footer(kScheduleFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       const Status done = Schedule(context, *arguments);

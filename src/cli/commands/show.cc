@@ -101,7 +101,7 @@ int Show(const Context& context, const std::string& prefix) {
   return PrintResult(ToPrettyText(out) + "\n");
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kShowFooter = R"help(Examples:
   shoal show word2vec-7f3a9c
   shoal show word --json | jq .tasks      an unambiguous prefix of the name suffices)help";
 
@@ -111,7 +111,7 @@ void AddShow(CLI::App& app, Run* chosen) {
   auto prefix = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("show", "Show a job: state, tasks, results, history");
   sub->add_option("JOB", *prefix, "Name of the job, or an unambiguous prefix")->required();
-  sub->footer(kFooter);
+  sub->footer(kShowFooter);
   sub->callback([prefix, chosen] {
     *chosen = [prefix](const Context& context) { return Show(context, *prefix); };
   });

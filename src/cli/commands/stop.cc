@@ -14,7 +14,7 @@ namespace {
 
 using controller::JobRecord;
 
-struct Arguments {
+struct StopArguments {
   std::string job;
   bool now = false;
 };
@@ -41,7 +41,7 @@ Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
   return session->store().GetJob(job.id);
 }
 
-int Stop(const Context& context, const Arguments& arguments) {
+int Stop(const Context& context, const StopArguments& arguments) {
   const Result<std::unique_ptr<Session>> session = Session::Open(context);
   if (!session.ok()) return PrintError(session.status());
   Result<JobRecord> job = (*session)->store().FindJob(arguments.job);
@@ -57,7 +57,7 @@ int Stop(const Context& context, const Arguments& arguments) {
                      (job->reason.empty() ? "" : ": " + job->reason) + "\n");
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kStopFooter = R"help(Examples:
   shoal stop word2vec-7f3a9c    the workers save, then all tasks end
   shoal stop word --now         all tasks are killed at once
 
@@ -66,11 +66,11 @@ Returns when the job has ended and its resources are released. An ended job is n
 }  // namespace
 
 void AddStop(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<StopArguments>();
   CLI::App* sub = app.add_subcommand("stop", "Stop a job");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_flag("--now", arguments->now, "Kill the tasks without letting them save");
-  sub->footer(kFooter);
+  sub->footer(kStopFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Stop(context, *arguments); };
   });

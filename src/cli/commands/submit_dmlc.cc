@@ -15,13 +15,13 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct SubmitDmlcArguments {
   std::map<std::string, std::vector<std::string>> flags;
   bool print = false;
   std::string engine;
 };
 
-int Submit(const Context& context, const Arguments& arguments) {
+int Submit(const Context& context, const SubmitDmlcArguments& arguments) {
   std::map<std::string, std::vector<std::string>> given;
   for (const auto& [name, values] : arguments.flags) {
     if (!values.empty()) given[name] = values;
@@ -36,7 +36,7 @@ int Submit(const Context& context, const Arguments& arguments) {
   return RunJob(context, std::move(imported->job), {.engine = arguments.engine});
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kSubmitDmlcFooter = R"help(Examples:
   shoal submit-dmlc --cluster local --num-workers 2 --num-servers 1 -- python train.py --kv-store dist_sync
   shoal submit-dmlc --num-workers 4 ./linear.dmlc data.conf      a rabit job
   shoal submit-dmlc --num-workers 2 --num-servers 1 --print-job -- ./test_kv_app > job.yaml
@@ -60,7 +60,7 @@ int CountDmlcOwnArgs(int argc, const char* const* argv) {
 }
 
 void AddSubmitDmlc(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SubmitDmlcArguments>();
   CLI::App* sub =
       app.add_subcommand("submit-dmlc", "Run a job described by a dmlc-submit command line");
   for (const importer::DmlcFlag& flag : importer::DmlcFlags()) {
@@ -72,7 +72,7 @@ void AddSubmitDmlc(CLI::App& app, Run* chosen) {
   AddEngineOption(sub, &arguments->engine);
   sub->add_flag("--print-job", arguments->print, "Print the job file instead of running it");
 
-  sub->footer(kFooter);
+  sub->footer(kSubmitDmlcFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Submit(context, *arguments); };
   });

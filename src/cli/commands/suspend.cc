@@ -45,7 +45,7 @@ int Suspend(const Context& context, const std::string& prefix) {
   return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` resumes it\n");
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kSuspendFooter = R"help(Examples:
   shoal suspend word2vec-7f3a9c    tasks save and end; memory, processors and GPUs are released
   shoal resume word2vec-7f3a9c     the job continues from its last checkpoint
 
@@ -60,7 +60,7 @@ void AddSuspend(CLI::App& app, Run* chosen) {
   auto prefix = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("suspend", "Save a job and end its tasks, to resume it later");
   sub->add_option("JOB", *prefix, "Name of the job, or an unambiguous prefix")->required();
-  sub->footer(kFooter);
+  sub->footer(kSuspendFooter);
   sub->callback([prefix, chosen] {
     *chosen = [prefix](const Context& context) { return Suspend(context, *prefix); };
   });

@@ -28,7 +28,7 @@ namespace {
 
 using controller::JobRecord;
 
-struct Arguments {
+struct TablesArguments {
   std::string job;
   std::string table;
   std::optional<std::string> row_text;
@@ -379,7 +379,7 @@ std::string RowText(const std::vector<float>& row) {
   return text;
 }
 
-Result<std::string> Answer(ps::Admin* admin, const View& view, const Arguments& arguments,
+Result<std::string> Answer(ps::Admin* admin, const View& view, const TablesArguments& arguments,
                            const std::string& job, bool as_json) {
   if (arguments.table.empty()) {
     return as_json ? JsonLines(OverviewJson(view)) : OverviewText(view);
@@ -419,7 +419,7 @@ json::object MovedJson(const ps::RebalanceInfo& done) {
 }
 
 // Connects as an observer, performs a requested move of rows, and formats the servers' reports.
-Result<std::string> QueryServers(const Context& context, const Arguments& arguments) {
+Result<std::string> QueryServers(const Context& context, const TablesArguments& arguments) {
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const JobRecord job, session->store().FindJob(arguments.job));
   if (job::IsFinal(job.state) || job.state == job::JobState::kPending) return NotRunning(job);
@@ -444,7 +444,7 @@ Result<std::string> QueryServers(const Context& context, const Arguments& argume
   return Answer(admin.get(), view, arguments, job.id, context.json);
 }
 
-Status ReadRow(Arguments* arguments) {
+Status ReadRow(TablesArguments* arguments) {
   if (!arguments->row_text) return Status::Ok();
   const std::string& text = *arguments->row_text;
   uint64_t key = 0;
@@ -460,13 +460,13 @@ Status ReadRow(Arguments* arguments) {
   return Status::Ok();
 }
 
-int Tables(const Context& context, const Arguments& arguments) {
+int Tables(const Context& context, const TablesArguments& arguments) {
   const Result<std::string> text = QueryServers(context, arguments);
   if (!text.ok()) return PrintError(text.status());
   return PrintResult(*text);
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kTablesFooter = R"help(Examples:
   shoal tables word2vec-7f3a9c                     all tables, the servers, the most requested keys
   shoal tables word input                          one table and its distribution over the servers
   shoal tables word input --row 17                 current values of row 17
@@ -481,7 +481,7 @@ is being moved wait for some milliseconds.)help";
 }  // namespace
 
 void AddTables(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TablesArguments>();
   CLI::App* sub = app.add_subcommand("tables", "Inspect the parameter servers of a running job");
   sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
   sub->add_option("NAME", arguments->table, "Show this table only");
@@ -492,7 +492,7 @@ void AddTables(CLI::App& app, Run* chosen) {
                   "Move all rows of this server to the other servers, evenly");
   sub->add_option("--role", arguments->role, "Role of the parameter servers")
       ->capture_default_str();
-  sub->footer(kFooter);
+  sub->footer(kTablesFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       if (const Status bad = ReadRow(arguments.get()); !bad.ok()) return PrintError(bad);

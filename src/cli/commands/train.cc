@@ -23,7 +23,7 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct TrainArguments {
   std::vector<std::string> data;
   std::vector<std::string> test;
   std::string format;  // empty: derived from the file names
@@ -57,7 +57,7 @@ std::string FlagsOf(const learn::Param& param) {
 
 // Adds the flag of an algorithm's parameter, with aliases, default and range from its table.
 void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group,
-              std::shared_ptr<Arguments> arguments) {
+              std::shared_ptr<TrainArguments> arguments) {
   const std::string help =
       fmt::format("{} [{}; {}]", param.doc, param.default_text, learn::DescribeExpected(param));
   const std::string name(param.name);
@@ -114,7 +114,7 @@ json::object DataOf(const std::string& format, const std::vector<std::string>& f
 }
 
 // Job files are UTF-8, so paths in them must be.
-Status CheckNames(const Arguments& arguments) {
+Status CheckNames(const TrainArguments& arguments) {
   std::vector<std::string> names = arguments.data;
   names.insert(names.end(), arguments.test.begin(), arguments.test.end());
   names.insert(names.end(), {arguments.output, arguments.name});
@@ -128,7 +128,7 @@ Status CheckNames(const Arguments& arguments) {
 
 // Builds the job file that corresponds to the flags, as JSON, which is YAML, so presets and checks
 // are the same.
-Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arguments) {
+Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const TrainArguments& arguments) {
   TRY(CheckNames(arguments));
   const int servers = arguments.servers >= 0 ? arguments.servers : (arguments.workers > 1 ? 1 : 0);
   json::object roles;
@@ -155,7 +155,8 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arg
   return job;
 }
 
-int Train(const Context& context, const learn::Algorithm& algorithm, const Arguments& arguments) {
+int Train(const Context& context, const learn::Algorithm& algorithm,
+          const TrainArguments& arguments) {
   Result<job::Job> job = MakeJob(algorithm, arguments);
   if (!job.ok()) return PrintError(job.status());
   ExpandData(&*job);
@@ -187,7 +188,7 @@ Each epoch reads every word of the files once, for any number of workers. Files 
 model.json. Ctrl-C lets the workers save; a second Ctrl-C kills them.)help";
 
 void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrainArguments>();
   CLI::App* sub = train->add_subcommand(std::string(algorithm.name), std::string(algorithm.doc));
   sub->add_option("--data", arguments->data,
                   algorithm.formats == "text" ? "Text files to train on, in this order"

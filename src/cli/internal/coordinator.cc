@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kOwnHost = "own";
 
-struct Arguments {
+struct CoordinatorArguments {
   rendezvous::CoordinatorOptions options;
   std::string seed;
   std::string listen;
@@ -29,7 +29,7 @@ struct Arguments {
 
 // Runs a coordinator until it exits. Without a shared filesystem its directory is made of bootstrap
 // files first.
-Status Coordinate(Arguments arguments) {
+Status Coordinate(CoordinatorArguments arguments) {
   rendezvous::CoordinatorOptions& options = arguments.options;
   if (!arguments.listen.empty()) {
     TRY_ASSIGN(const net::HostPort at, net::ParseHostPort(arguments.listen));
@@ -59,7 +59,7 @@ Status Coordinate(Arguments arguments) {
 
 void AddCoordinator(CLI::App& app, Run* chosen) {
   CLI::App* const sub = app.add_subcommand("coordinator", "Coordinate the tasks of one job");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CoordinatorArguments>();
   rendezvous::CoordinatorOptions* const options = &arguments->options;
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
   sub->add_option("--host", options->host,

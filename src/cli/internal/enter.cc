@@ -14,14 +14,14 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct EnterArguments {
   std::string job;
   std::string role;
   int index = 0;
   engine::ExecSpec spec;
 };
 
-int Enter(const Context& context, const Arguments& arguments) {
+int Enter(const Context& context, const EnterArguments& arguments) {
   (void)::signal(SIGPIPE, SIG_IGN);
   engine::ExecSpec spec = arguments.spec;
   spec.argv = context.passthrough_args;
@@ -37,7 +37,7 @@ int Enter(const Context& context, const Arguments& arguments) {
 }  // namespace
 
 void AddEnter(CLI::App& app, Run* chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EnterArguments>();
   engine::ExecSpec& spec = arguments->spec;
   CLI::App* const sub =
       app.add_subcommand("enter", "Run a command in the namespaces of a task's program");

@@ -27,7 +27,7 @@ void AddLearn(CLI::App& app, Run* chosen) {
 }
 
 namespace {
-constexpr const char* kFooter =
+constexpr const char* kLearnFooter =
     R"help(Examples:
   roles:                             # in a job file whose workers use the server (docs/ps.md)
     server: {replicas: 2, command: ["@shoal", ps-server], ports: [ps], follows: worker}
@@ -40,7 +40,7 @@ their rows and restore them after a restart.)help";
 void AddPsServer(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
       app.add_subcommand("ps-server", "Run as a parameter server: the command of a job's role");
-  sub->footer(kFooter);
+  sub->footer(kLearnFooter);
   sub->callback([chosen] {
     *chosen = [](const Context& /*context*/) {
       RaiseOpenFiles();

@@ -34,7 +34,7 @@ constexpr int kCannotRun = 126;
 constexpr Duration kWaitForGpus = std::chrono::seconds(60);
 constexpr Duration kLookAgain = std::chrono::milliseconds(200);
 
-struct Arguments {
+struct PrepareArguments {
   bool files = false;
   bool if_there = false;
   bool mpi = false;
@@ -48,7 +48,7 @@ std::string Variable(const char* name) {
 
 // Places the staged files and the virtual environment in the task's scratch directory and changes
 // to it.
-Status PrepareTaskFiles(const Arguments& arguments) {
+Status PrepareTaskFiles(const PrepareArguments& arguments) {
   rendezvous::StageFilesOptions options;
   options.job_dir = Variable("SHOAL_JOB_DIR");
   options.scratch = Variable("SHOAL_SCRATCH");
@@ -136,7 +136,7 @@ int ExecProgram(const std::vector<std::string>& command) {
   return error == ENOENT ? kNoSuchProgram : kCannotRun;
 }
 
-int Prepare(const std::vector<std::string>& command, const Arguments& arguments) {
+int Prepare(const std::vector<std::string>& command, const PrepareArguments& arguments) {
   if (command.empty())
     return PrintError(InvalidArgument("got no command, expected `shoal prepare -- COMMAND`"));
   // If the engine has chosen the devices, the task sees no others.
@@ -152,7 +152,7 @@ int Prepare(const std::vector<std::string>& command, const Arguments& arguments)
 }  // namespace
 
 void AddPrepare(CLI::App& app, Run* chosen) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PrepareArguments>();
   CLI::App* sub =
       app.add_subcommand("prepare", "Prepare a task's environment, then execute its program");
   sub->add_flag("--files", arguments->files,

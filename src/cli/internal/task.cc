@@ -14,13 +14,13 @@
 namespace shoal::cli {
 namespace {
 
-struct Arguments {
+struct TaskArguments {
   rendezvous::LauncherOptions options;
   std::string seed;
   std::string coordinator;
 };
 
-Status MakeDirectory(const Arguments& arguments) {
+Status MakeDirectory(const TaskArguments& arguments) {
   const std::string& dir = arguments.options.job_dir;
   if (!arguments.seed.empty()) TRY(rendezvous::InstallBootstrapFiles(arguments.seed, dir));
   if (arguments.coordinator.empty()) return Status::Ok();
@@ -31,7 +31,7 @@ Status MakeDirectory(const Arguments& arguments) {
 
 void AddTask(CLI::App& app, Run* chosen) {
   CLI::App* const sub = app.add_subcommand("task", "Launch one task of a job");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TaskArguments>();
   rendezvous::LauncherOptions* const options = &arguments->options;
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
   sub->add_option("--role", options->role, "The task's role")->required();

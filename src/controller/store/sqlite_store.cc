@@ -541,7 +541,7 @@ Result<std::unique_ptr<Store>> OpenOnce(const std::filesystem::path& path,
   // A file that an earlier version created with a WAL is converted when no other process has it
   // open.
   if (several && !SetJournal(&db, true).ok())
-    LogInfo(
+    shoal::LogInfo(
         "{}: still uses a write-ahead log, which machines cannot share: other processes have it "
         "open",
         path.string());

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 #include <sys/resource.h>
+
+#include <random>
 
 #include "data/text/test_text.h"
 #include "data/text/whitespace.h"
@@ -84,8 +87,8 @@ TEST(Tokenizer, AWordOf100MegabytesNeedsNoMemory) {
   EXPECT_LE(after.ru_maxrss - before.ru_maxrss, 4096);  // KiB
 }
 
-TEST(Whitespace, MasksAreThoseOfAPlainLoopForEveryByteAtEveryPlace) {
-  std::mt19937_64 random(1);
+// Masks of every byte at every place, as a plain loop has them.
+void ExpectMasksOfAPlainLoop(std::mt19937_64& random) {
   std::vector<char> text(64 * 9 + 64);
   for (int round = 0; round < 200; ++round) {
     for (char& c : text)
@@ -99,6 +102,18 @@ TEST(Whitespace, MasksAreThoseOfAPlainLoopForEveryByteAtEveryPlace) {
       ASSERT_EQ(newlines[i / 64] >> i % 64 & 1, c == '\n');
     }
   }
+}
+
+TEST(Whitespace, MasksAreThoseOfAPlainLoopOnEveryInstructionSet) {
+  std::mt19937_64 random(1);
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    ExpectMasksOfAPlainLoop(random);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 TEST(Utf8, AcceptsWhatTheStandardAcceptsAndNothingElse) {

@@ -13,6 +13,22 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+#if HWY_TARGET == HWY_SCALAR  // one byte is a vector, of which the mask is a whole byte too
+
+void Scan(const char* text, size_t words, uint64_t* spaces, uint64_t* newlines) {
+  for (size_t w = 0; w < words; ++w) {
+    spaces[w] = newlines[w] = 0;
+    for (size_t i = 0; i < 64; ++i) {
+      const char c = text[64 * w + i];
+      const uint64_t bit = uint64_t{1} << i;
+      if (c == '\n') newlines[w] |= bit;
+      if (c == ' ' || c == '\t' || c == '\r' || c == '\n') spaces[w] |= bit;
+    }
+  }
+}
+
+#else
+
 void Scan(const char* text, size_t words, uint64_t* spaces, uint64_t* newlines) {
   const hn::CappedTag<uint8_t, 64> d;
   const size_t lanes = hn::Lanes(d);
@@ -36,6 +52,8 @@ void Scan(const char* text, size_t words, uint64_t* spaces, uint64_t* newlines) 
     hwy::CopyBytes<8>(newline_bits, newlines + w);
   }
 }
+
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace shoal::data

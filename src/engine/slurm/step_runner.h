@@ -32,7 +32,7 @@ struct StepSpec {
   std::vector<std::string> words;  // srun's command line; empty: one task, without srun
   std::vector<TaskTable::Incarnation> incarnations;
   std::string file;  // the file that `shoal slurm step` reads
-  // Allocation that the tasks cancel if nobody reads the report of their ends; empty: none.
+  // Allocation that the tasks cancel if no agent reads the report of their ends; empty: none.
   std::string number = {};
 };
 

@@ -56,7 +56,7 @@ Status WriteRecord(const fs::path& dir, const std::string& uuid, const Record& r
                             {"visible", record.visible},
                             {"idle_bytes", record.idle_bytes},
                             {"quarantine", record.quarantine}};
-  return WriteFileAtomically(dir / (uuid + ".json"), ToText(object) + "\n", 0600, false);
+  return WriteFileAtomically(dir / (uuid + ".json"), shoal::ToText(object) + "\n", 0600, false);
 }
 
 std::string Mebibytes(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }

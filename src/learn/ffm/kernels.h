@@ -2,7 +2,7 @@
 // "Field-aware Factorization Machines for CTR Prediction", eq. 4 and Algorithm 1):
 //   Σ_{i<j} ⟨v_{i,f(j)}, v_{j,f(i)}⟩·x_i·x_j,   f(i) the field of feature i,
 //   ∂/∂v_{i,f} = x_i·Σ_{j≠i of field f} v_{j,f(i)}·x_j
-// followed by AdaGrad for the vectors that have met somebody:
+// followed by AdaGrad for the vectors that were in a pair:
 //   g = (p − y)·∂/∂v + λ·v;  G += g²;  v −= α·g / (β + √G)
 //
 // State, V₀ and the linear part are those of learn/fm: a feature's factors are its vectors one

@@ -62,11 +62,19 @@ struct Merged {
   V local_value, local_squares, shift_value, shift_squares;
 };
 
-// `from` … `to` are squares, `value` the trained one; slots outside of `steps` have not moved.
+// What a merge begins with: this worker's state (value, squares `to`), the state that its round
+// began with (weight `began`, squares `from`) and the servers' (weight `theirs`, squares `now`).
+template <typename D>
+struct Unmerged {
+  using V = hn::Vec<D>;
+  V value, to, began, from, theirs, now;
+};
+
+// Slots outside of `steps` have not moved.
 template <typename D, typename V = hn::Vec<D>>
-HWY_INLINE Merged<D> MergeLanes(const Lanes<D>& rule, hn::Mask<D> steps, V value, V to, V began,
-                                V from, V theirs, V now) {
+HWY_INLINE Merged<D> MergeLanes(const Lanes<D>& rule, hn::Mask<D> steps, const Unmerged<D>& slots) {
   const D d;
+  const auto [value, to, began, from, theirs, now] = slots;
   const V half = hn::Set(d, 0.5f), one = hn::Set(d, 1.0f);
   const V grown = hn::Sub(hn::Max(to, hn::Zero(d)), hn::Max(from, hn::Zero(d)));
   const V root_to = rule.Root(to);
@@ -109,7 +117,7 @@ void MergePairs(const SlotBlock& block, const float* theirs, bool all, MergeStat
     if (hn::AllFalse(d, in)) continue;
     hn::LoadInterleaved2(d, shift, old_shift, old_rate);
     const Merged<DPairs> now_is =
-        MergeLanes<DPairs>(rule, steps, value, to, began, from, their, now);
+        MergeLanes<DPairs>(rule, steps, {value, to, began, from, their, now});
     hn::StoreInterleaved2(hn::IfThenElse(in, now_is.local_value, value),
                           hn::IfThenElse(in, now_is.local_squares, to), d, local);
     hn::StoreInterleaved2(hn::IfThenElse(in, now_is.shift_value, old_shift),
@@ -138,8 +146,9 @@ void MergeRun(const SlotBlock& block, const float* theirs, bool steps) {
     float* const shift = block.shift + i;
     const auto their = hn::LoadU(d, theirs + i), now = hn::LoadU(d, theirs + i + block.gap);
     const Merged<DRun> now_is =
-        MergeLanes<DRun>(rule, stepped, hn::LoadU(d, local), hn::LoadU(d, local + block.gap),
-                         hn::LoadU(d, base), hn::LoadU(d, base + block.gap), their, now);
+        MergeLanes<DRun>(rule, stepped,
+                         {hn::LoadU(d, local), hn::LoadU(d, local + block.gap), hn::LoadU(d, base),
+                          hn::LoadU(d, base + block.gap), their, now});
     hn::StoreU(now_is.local_value, d, local);
     hn::StoreU(now_is.local_squares, d, local + block.gap);
     hn::StoreU(now_is.shift_value, d, shift);

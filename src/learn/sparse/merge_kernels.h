@@ -32,8 +32,8 @@ struct SlotBlock {
 struct MergeKernels {
   const char* name = "";
 
-  // Begins a merge with what the servers have, and says in met[i] what slot i is; slots that nobody
-  // changed stay as they are, unless `all` and anybody knows them.
+  // Begins a merge with what the servers have, and says in met[i] what slot i is; slots that no
+  // worker changed stay as they are, unless `all` and some worker knows them.
   void (*merge_pairs)(const SlotBlock& block, const float* theirs, bool all,
                       MergeState* met) = nullptr;
   // Likewise of a feature that is in the merge; `steps`: this worker has trained it.

@@ -13,15 +13,15 @@ void MergePairs(const SlotBlock& block, const float* theirs, bool all, MergeStat
     met[i] = MergeState::kUntouched;
     if (!steps && now == from && !(all && (now != 0 || own != 0))) continue;
     met[i] = steps ? MergeState::kChanged : MergeState::kTheirs;
-    MergeSlot(*block.slot, 1, theirs + 2 * i, steps, block.local + 2 * i, block.base + 2 * i,
-              block.shift + 2 * i);
+    MergeSlot({block.slot, 1, 1, block.local + 2 * i, block.base + 2 * i, block.shift + 2 * i},
+              theirs + 2 * i, steps);
   }
 }
 
 void MergeRun(const SlotBlock& block, const float* theirs, bool steps) {
   for (size_t i = 0; i < block.count; ++i)
-    MergeSlot(*block.slot, block.gap, theirs + i, steps, block.local + i, block.base + i,
-              block.shift + i);
+    MergeSlot({block.slot, 1, block.gap, block.local + i, block.base + i, block.shift + i},
+              theirs + i, steps);
 }
 
 void AdoptPairs(const SlotBlock& block, const MergeState* met) {

@@ -5,12 +5,15 @@
 
 #include "learn/sparse/exchange/replay.h"
 #include "learn/sparse/learner.h"
+#include "learn/sparse/merge_kernels.h"
 
 namespace shoal::learn::sparse {
 
-// Pointers are to the value; its squares are `gap` floats behind it.
-inline void MergeSlot(const Slot& slot, size_t gap, const float* theirs, bool steps, float* local,
-                      float* base, float* shift) {
+// The first slot of `at`, in place; the servers' are at `theirs`. Pointers are to the value; its
+// squares are at.gap floats behind it.
+inline void MergeSlot(const SlotBlock& at, const float* theirs, bool steps) {
+  const auto& [slot_of, count, gap, local, base, shift] = at;
+  const Slot& slot = *slot_of;
   const float from = base[gap], to = local[gap], now = theirs[gap], began = *base;
   const float grown = std::max(to, 0.0f) - std::max(from, 0.0f);
   const float moved = steps ? WeightOf(slot, *local, to) - began : 0;

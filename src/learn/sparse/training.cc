@@ -22,7 +22,7 @@ constexpr uint64_t kClocks = 8;  // of an epoch, where rounds are as many as the
 // Of a thread's round, with one thread and with several, which have to meet behind it.
 constexpr uint64_t kRoundExamples = 32;
 constexpr uint64_t kSharedRoundExamples = 1024;
-// ADR 186. A worker exchanges before what nobody has met is this part of what somebody has,
+// ADR 186. A worker exchanges before its unexchanged examples are this part of the exchanged ones,
 constexpr uint64_t kUnexchangedPart = 2;
 constexpr int kTrainedTimes = 9;          // and earlier where it takes at most a tenth of its time.
 constexpr uint64_t kTurnExamples = 128;   // ADR 201: of a worker, at least, in each of its turns
@@ -243,7 +243,7 @@ Status Training::ExchangeInTurn(Thread& thread) {
     if (turn == setup_.index) TRY(exchange());
     TRY(setup_.client->Barrier("turn", kNoTimeout));
   }
-  // What those behind it have pushed; nobody pushes anew until everybody has seen that.
+  // What the workers after this one have pushed; none pushes again before all have seen that.
   thread.unexchanged = 0;
   TRY(exchange());
   return setup_.client->Barrier("seen", kNoTimeout);
@@ -512,7 +512,7 @@ Status Training::Run(std::vector<Position> from) {
   ended_ = epoch_ >= static_cast<uint64_t>(setup_.params.epochs);
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
   if (setup_.workers > 1) TRY(exchange_lock_.Connect());
-  // Nobody pushes before everybody has begun from the same state.
+  // No worker pushes before all have begun from the same state.
   if (setup_.workers > 1 && setup_.params.deterministic)
     TRY(setup_.client->Barrier("begin", kNoTimeout));
   running_ = threads_.size();

@@ -202,7 +202,7 @@ class JobProgress {
     }
     return complete;
   }
-  // Asks about those who have not trained all of their part.
+  // Asks about the workers that have not trained all of their part.
   Status ReadProgress() {
     for (size_t worker = 0; worker < trained_.size(); ++worker) {
       if (trained_[worker] >= examples_[worker] * epochs_) continue;

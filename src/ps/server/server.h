@@ -36,9 +36,9 @@ class Server {
   uint64_t instance() const;
 
   // Ends it while the job goes on: gives its rows to the others, lets its clients hear of it,
-  // stops. Nothing is lost. Unavailable: the leader is gone, so the job ends, or nobody takes the
-  // rows until the deadline; it then serves what is left. FailedPrecondition: it is the leader,
-  // which stays. For one thread.
+  // stops. Nothing is lost. Unavailable: the leader is gone, so the job ends, or no server
+  // takes the rows until the deadline; it then serves what is left. FailedPrecondition: it is the
+  // leader, which stays. For one thread.
   Status Leave(Duration timeout);
 
   // Servers whose rows this one serves now; with copies it may be several, or none for a while.

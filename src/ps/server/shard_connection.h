@@ -76,13 +76,14 @@ Hello MakeMoveHello(const ServerOptions& options, int server, uint32_t lane);
 // The servers that Members names, except this one.
 std::set<int> OtherServers(const ServerOptions& options);
 
-// Tells the servers `whom` who owns what, and takes out of them who has heard it and who is not
-// named any more. `timeout`: for each of them.
+// Sends the owners of all shards to the servers `whom`, and removes from it those that have
+// acknowledged and those that Members no longer names. `timeout`: for each of them.
 void SendShardMap(ShardDialer* dialer, const ShardMap& map, Duration timeout, std::set<int>* whom);
 
-// With how many servers the job began, from whoever knows; as many as it has now, if this is the
-// first incarnation of a server, or nobody can be reached. All but the leader wait for that for a
-// while: who has joined later must not think that some rows were its own from the beginning.
+// The number of servers that the job began with, from any server that knows it; the present number
+// if this is the first incarnation of a server, or no other can be reached. All but the leader wait
+// for the answer for a while: a server that joined later must not take rows for its own from the
+// beginning.
 int LookUpInitialServers(const ServerOptions& options);
 
 // Tells all others that this incarnation of the server is over: what they have copies of is theirs.

@@ -200,8 +200,8 @@ class TcpLane {
     spin_ = now - fell_asleep_ < longest ? longest : std::max(kShortestSpin, spin_ / 2);
   }
 
-  // Somebody to watch closely: ten times a second; a leader without: once in two seconds; who has
-  // connections: when it is time to look after them.
+  // Ten times a second while a peer is watched closely, every two seconds on a leader without one,
+  // and with connections when the next of their timers is due.
   int Timeout(bool timed, bool ticking) const {
     if (shortly_) return 1;
     if (!timed && peers_.empty()) return -1;

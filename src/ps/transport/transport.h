@@ -160,7 +160,7 @@ class Transport {
 
 // Over TCP, or over UCX if `ucx` is set (FailedPrecondition where it is not there), or else shared
 // memory where the server is on this host and `shared_memory` is set; with one thread that receives
-// for all connections that nobody polls.
+// for all connections that no other thread polls.
 std::unique_ptr<Transport> MakeTcpTransport(std::string token, bool shared_memory,
                                             bool ucx = false);
 // Within the process.

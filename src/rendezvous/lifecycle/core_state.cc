@@ -20,8 +20,8 @@ framework::ClusterDescription CoreState::Cluster() const {
     if (!tasks.IsDescribed(task)) continue;
     framework::ClusterRole& role = cluster.roles[task.role];
     // Absent tasks before this one keep empty entries, so that an index always names one task.
-    const framework::ClusterMember nobody{"", std::vector<uint16_t>(role.port_names.size())};
-    role.members.resize(static_cast<size_t>(task.index), nobody);
+    const framework::ClusterMember absent{"", std::vector<uint16_t>(role.port_names.size())};
+    role.members.resize(static_cast<size_t>(task.index), absent);
     if (task.ended_well() && !task.scaled_down) role.ended.push_back(task.index);
     role.members.push_back({task.host, task.ports});
   }

@@ -77,6 +77,8 @@ INSTEAD = {
     "script/bench small-jobs": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/bench word2vec --corpus TEXT --megabytes 40": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/bench word2vec --quality --corpus TEXT --pairs wordsim353.tsv --analogies questions-words.txt": (CHECK_SCRIPT, 0, _SCRIPT),
+    "script/package": (CHECK_SCRIPT, 0, _SCRIPT),
+    "script/package deb tar": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/bootstrap build": (CHECK_SCRIPT, 0, "installs packages"),
     "script/ci": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/demo": (CHECK_SCRIPT, 0, _SCRIPT),

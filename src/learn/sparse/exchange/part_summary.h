@@ -22,7 +22,7 @@ struct WorkerSetup;
 // How much of what there is: all features and fields are below.
 struct FeatureExtent {
   uint64_t features = 0;
-  uint32_t fields = 0;  // 0 where nobody asks for them
+  uint32_t fields = 0;  // 0 where they are not asked for
   bool operator==(const FeatureExtent&) const = default;
 };
 

@@ -67,7 +67,7 @@ StateTable::~StateTable() {
   std::free(shift_);
 }
 
-// calloc: pages that nobody touches cost nothing.
+// calloc: pages that are never touched cost nothing.
 float* StateTable::Allocate() const {
   return static_cast<float*>(std::calloc(rows_, row_values_ * sizeof(float)));
 }
@@ -175,7 +175,7 @@ void StateTable::MergeRow(uint64_t row, const float* theirs, RowSet which) {
       const SlotBlock block = BlockAt(feature, run);
       const float* const their = theirs + slots_[run.first].value;
       if (run.count == 1) {
-        MergeSlot(*block.slot, block.gap, their, steps, block.local, block.base, block.shift);
+        MergeSlot(block, their, steps);
       } else {
         kernels_->merge_run(block, their, steps);
       }

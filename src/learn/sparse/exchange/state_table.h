@@ -5,7 +5,7 @@
 // had when it began.
 //
 // A row on the servers is a few features side by side, about half a KiB, as weights and squares of
-// gradients, and the count of the rule `combine` (ps/types.h): of a push that somebody else's has
+// gradients, and the count of the rule `combine` (ps/types.h): of a push that another has
 // overtaken only a share is taken, and the rest stays in L for the next exchange. A bias is one
 // feature more, behind the last.
 #pragma once

@@ -59,7 +59,7 @@ Result<bool> TicketLock::TryAcquire(Duration expected) {
     ticket_ = row.next - 1;
     has_ticket_ = true;
     advanced_ = now;
-    // Somebody was passed over, and ended all the same.
+    // A worker that was passed over has released the lock all the same.
     if (row.serving > ticket_) {
       TRY_ASSIGN(row, Add(0, ticket_ - row.serving));
     }

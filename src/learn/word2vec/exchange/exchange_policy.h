@@ -1,5 +1,5 @@
 // When a row that several parties train must meet the others' changes (ADR 10): the one place to
-// change when somebody finds a better rule.
+// change for a better rule.
 //
 // Parties are workers (their cached rows against the servers') or threads (their copies of frequent
 // rows against the worker's). Everybody adds what he moved a row by, so the sum overshoots when

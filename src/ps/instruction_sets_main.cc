@@ -1,5 +1,8 @@
-// Highway's question for the processor, for the static launcher (task_main.cc): Debian has its
-// library only as a shared one. highway_main.cc is the same for `shoal`.
+// Highway's two functions that ask the processor what it can do, instead of its library.
+//
+// Linked into programs and modules that are released. libhwy.so measures the machine's timer
+// whenever a process loads it (3 ms of processor time: perf, libhwy 1.0.3), Debian has it only as a
+// shared library, and a machine without it would compute one float at a time.
 #include <hwy/targets.h>
 
 namespace hwy {
