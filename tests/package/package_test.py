@@ -18,7 +18,7 @@ import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "tests", "cluster"))
-import own_image  # noqa: E402
+import shoal_image  # noqa: E402
 
 TEXT = os.path.join(ROOT, "examples", "text", "kjv.txt.zst")
 # From the installed package to vectors: processor time, which other programs do not lengthen, of 10 s on 2 cores.
@@ -73,9 +73,9 @@ def unpacked(tar):
 
 
 def empty_debian():
-    if not own_image.can_be_made():
+    if not shoal_image.can_be_made():
         raise Skipped("there is no mmdebstrap here, which makes an empty Debian")
-    return unpacked(own_image.base())
+    return unpacked(shoal_image.base())
 
 
 def train(inside, command, folder, user=None):

@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "cluster"))
-from own_image import base  # noqa: E402
+from shoal_image import base  # noqa: E402
 
 # No command reads these.
 SUPERFLUOUS = ("usr/share/doc/*", "usr/share/man/*", "usr/share/info/*", "usr/share/locale/*", "var/lib/apt/lists/*",
