@@ -21,6 +21,7 @@ Version: {version}
 Summary: {summary}
 License: Apache-2.0
 Requires-Python: >={python}
+Requires-Dist: numpy
 """
 SUMMARIES = {
     "shoal-ps": "Shoal's parameter server: tables of float rows on servers, for numpy, PyTorch and TensorFlow",

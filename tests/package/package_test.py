@@ -153,7 +153,7 @@ def test_wheel(dist, version, interpreter):
     tag = subprocess.check_output([interpreter, "-c", "import sys; print('cp%d%d' % sys.version_info[:2])"], text=True).strip()
     wheel = only(dist, f"shoal-*-{tag}-{tag}-*.whl")
     with tempfile.TemporaryDirectory(prefix="shoal-package-venv.") as place:
-        run([interpreter, "-m", "venv", place])
+        run([interpreter, "-m", "venv", "--system-site-packages", place])
         bin_folder = os.path.join(place, "bin")
         alone = {"PATH": bin_folder, "HOME": place, "LANG": "C.UTF-8"}
 
