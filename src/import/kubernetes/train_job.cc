@@ -311,9 +311,9 @@ void TrainJobReader::ApplyContainer(FieldReader* trainer) {
 
 void TrainJobReader::ApplyNodes() {
   Node* many = policy_ == "mpi" ? FindReplicatedJobNamed(jobs(), kNode) : trainer_;
-  if (many == nullptr) {
+  if (many == nullptr || (policy_ == "mpi" && many == trainer_)) {
     return AddRuntimeError(
-        "got the policy mpi and no replicated job node, expected it: it is the "
+        "got the policy mpi and no replicated job node beside the trainer, expected it: it is the "
         "hosts of the ranks");
   }
   ReplaceNodes(many == trainer_ ? nodes_ : 1, trainer_);

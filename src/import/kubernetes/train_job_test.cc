@@ -121,6 +121,21 @@ TEST(TrainJob, ARuntimeWithoutATrainerIsAnError) {
             std::string::npos);
 }
 
+TEST(TrainJob, MpiNeedsNodesBesideTheLauncher) {
+  const std::string error = ErrorOf(Runtime("mpi: {}", ", command: [a]") + TrainJob(""));
+  EXPECT_NE(error.find("no replicated job node beside the trainer"), std::string::npos) << error;
+}
+
+TEST(TrainJob, AContainerThatIsNoSectionIsAnError) {
+  std::string text = Runtime("torch: {}");
+  const size_t begin = text.find("[{name: node, image");
+  text.replace(begin, text.find("}]}}}", begin) + 2 - begin, "[x]");
+  EXPECT_NE(ErrorOf(text + TrainJob("  trainer: {image: i, env: [{name: A, value: a}], "
+                                    "resourcesPerNode: {limits: {cpu: 1}}}\n"))
+                .find("f.yaml:"),
+            std::string::npos);
+}
+
 TEST(TrainJob, WrongTypesAreErrorsAtTheirPlace) {
   const std::string runtime = Runtime("torch: {}", ", command: [a]");
   for (const char* wrong :

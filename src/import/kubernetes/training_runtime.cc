@@ -71,6 +71,7 @@ Node Number(int value, const job::SourceLocation& place) {
 }  // namespace
 
 void MergePatch(const Node& patch, std::string_view field, Node* target) {
+  if (target == nullptr) return;
   const std::string_view key = KeyOfItems(field);
   if (patch.kind == Node::Kind::kMap && target->kind == Node::Kind::kMap) {
     MergeMaps(patch, target);

@@ -17,7 +17,8 @@ inline constexpr std::string_view kModelStep = "model-initializer";
 
 // Merges `patch` into `target` as a strategic merge patch: maps by their keys; lists of containers,
 // variables, volumes, replicated jobs and pull secrets by name, and mounts by path; any other value
-// replaces the target. `field`: the name of the field that holds both. Cost: O(nodes of both).
+// replaces the target. `field`: the name of the field that holds both. Does nothing if `target` is
+// nullptr. Cost: O(nodes of both).
 void MergePatch(const job::Node& patch, std::string_view field, job::Node* target);
 
 // The value of `key` in a map, added as null if it is missing. A null node becomes a map. nullptr
