@@ -1,5 +1,6 @@
 #include "import/import.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -89,8 +90,12 @@ Result<std::optional<ImportedJob>> ImportText(std::string_view text, const std::
   if (!errors.empty()) return errors.ToStatus();
   Diagnostics diagnostics(file, &errors);
   JobBuilder builder(file, &diagnostics);
-  found.importer->Import(*found.document, &builder);
-  ReportOtherDocuments(flat, jobs, found, &diagnostics);
+  const std::vector<const Node*> parts = found.importer->FindParts(*found.document, flat);
+  found.importer->ImportWithParts(*found.document, parts, &builder);
+  std::vector<const Node*> others = flat;
+  std::erase_if(others,
+                [&](const Node* one) { return std::ranges::find(parts, one) != parts.end(); });
+  ReportOtherDocuments(others, jobs, found, &diagnostics);
   auto taken = CollectResult(found.format, file, errors, &diagnostics, &builder);
   const bool words =
       found.importer == &MarathonImporter() || found.importer == &MetronomeImporter();

@@ -64,7 +64,17 @@ SHARED = {"runPolicy": "RunPolicy", "schedulingPolicy": "SchedulingPolicy", "ela
 # Definitions that are another one.
 SAME = {"VolcanoCronJobSpecJobTemplateSpec": "VolcanoJobSpec"}
 # Fields of the names in SHARED that are something else in a kind.
-OTHERWISE = {("JobSet", "dependsOn"): "JobSetDependsOn", ("PaddleJob", "elasticPolicy"): "PaddleElasticPolicy"}
+OTHERWISE = {("JobSet", "dependsOn"): "JobSetDependsOn", ("PaddleJob", "elasticPolicy"): "PaddleElasticPolicy",
+             ("TrainJob", "env"): "any", ("TrainJob", "resourcesPerNode"): "ResourceRequirements",
+             ("TrainJob", "runtimePatches"): "TrainJobRuntimePatch", ("TrainJob", "trainingRuntimeSpec"): "TrainJobRuntimeSpecPatch",
+             ("TrainJob", "model"): "TrainJobSpecInitializerDataset", ("TrainJob", "template"): "any",
+             ("TrainingRuntime", "mlPolicy"): "TrainingRuntimeMlPolicy", ("TrainingRuntime", "torch"): "TrainingRuntimeTorch",
+             ("TrainingRuntime", "mpi"): "TrainingRuntimeMpi", ("TrainingRuntime", "podGroupPolicy"): "TrainingRuntimePodGroupPolicy",
+             ("TrainingRuntime", "coscheduling"): "TrainingRuntimeCoscheduling", ("TrainingRuntime", "volcano"): "TrainingRuntimeVolcano",
+             ("TrainingRuntime", "template"): "TrainingRuntimeTemplate", ("TrainingRuntime", "metadata"): "any"}
+# Definitions that other tables have.
+ELSEWHERE = {"PersistentVolumeClaimSpec", "EnvVar", "ResourceRequirements", "VolcanoNetworkTopology", "TrainingRuntimeTemplate",
+             "any"}
 
 
 def custom_resource(document, prefix=""):
@@ -76,7 +86,7 @@ def custom_resource(document, prefix=""):
 
     def type_of(schema, name):
         name = SAME.get(name, name)
-        if name == "PersistentVolumeClaimSpec":
+        if name == "any" or (name in ELSEWHERE and schema.get("type") != "array"):
             return name
         if schema.get("x-kubernetes-int-or-string"):
             return "quantity" if "pattern" in schema else "port"
@@ -92,10 +102,11 @@ def custom_resource(document, prefix=""):
     def define(schema, name):
         fields = found.setdefault(name, {})
         for field, one in schema["properties"].items():
-            pod = field == "template" and "spec" in one.get("properties", {})
+            pod = field == "template" and (root, field) not in OTHERWISE and "spec" in one.get("properties", {})
             job = pod and "template" in one["properties"]["spec"].get("properties", {})
             known = "JobTemplateSpec" if job else "PodTemplateSpec" if pod else OPAQUE.get(field) or (
-                ("ObjectMeta" if name == root else "PodTemplateMeta") if field == "metadata" else None)
+                OTHERWISE.get((name, "metadata")) or ("ObjectMeta" if name == root else "PodTemplateMeta")
+                if field == "metadata" else None)
             below = OTHERWISE.get((root, field)) or SHARED.get(field) or (root + "Spec" if name == root else name + capital(field))
             fields[field] = (known or type_of(one, below), field in schema.get("required", []))
 

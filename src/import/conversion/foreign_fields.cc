@@ -19,6 +19,8 @@ constexpr std::string_view kTables[] = {
     ,
 #include "import/fields/jobset.tsv"
     ,
+#include "import/fields/trainer.tsv"
+    ,
 #include "import/fields/marathon.tsv"
     ,
 #include "import/fields/metronome.tsv"

@@ -37,6 +37,7 @@ struct Kind {
   std::string root;                // its definition
   std::string manifest;            // JSON, one that is imported
   std::set<std::string> others{};  // fields that stand in place of those that it has
+  std::string beside{};            // another document of the file
 };
 
 constexpr std::string_view kPod =
@@ -140,6 +141,35 @@ std::vector<Kind> ClusterKinds() {
   };
 }
 
+std::vector<Kind> TrainerKinds() {
+  const auto step = [](const std::string& name, const std::string& label, const std::string& spec) {
+    return R"({"name":")" + name +
+           R"(","template":{"metadata":{"labels":{"trainer.kubeflow.org/trainjob-ancestor-step":")" +
+           label + R"("}},"spec":)" + spec + "}}";
+  };
+  const std::string first =
+      R"({"backoffLimit":0,"completionMode":"NonIndexed","template":)" + Pod("node") + "}";
+  const auto other = [](const std::string& container) {
+    return R"({"template":)" + OtherPod(container) + "}";
+  };
+  const std::string runtime =
+      R"({"apiVersion":"trainer.kubeflow.org/v1alpha1","kind":"TrainingRuntime",
+          "metadata":{"name":"r"},"spec":{"mlPolicy":{"torch":{},"numNodes":3},
+          "template":{"spec":{"replicatedJobs":[)" +
+      step("first", "trainer", first) + "," +
+      step("second", "dataset-initializer", other("dataset-initializer")) + "," +
+      step("third", "model-initializer", other("model-initializer")) + "]}}}}";
+  const auto job = [](const std::string& more) {
+    return Document("trainer.kubeflow.org/v1alpha1", "TrainJob",
+                    R"({"runtimeRef":{"kind":"TrainingRuntime","name":"r"})" + more + "}");
+  };
+  const std::string override =
+      R"(,"podTemplateOverrides":[{"targetJobs":[{"name":"first"}],
+          "spec":{"tolerations":[{"key":"k"}]}}])";
+  return {{"TrainJob", "TrainJob", job(override), {}, runtime},
+          {"TrainingRuntime", "TrainingRuntime", runtime, {}, job("")}};
+}
+
 std::vector<Kind> MesosKinds() {
   return {
       {"MarathonGroup",
@@ -163,7 +193,7 @@ std::vector<Kind> MesosKinds() {
 
 std::vector<Kind> Kinds() {
   std::vector<Kind> kinds = KubeflowKinds();
-  for (const std::vector<Kind>& more : {ClusterKinds(), MesosKinds()})
+  for (const std::vector<Kind>& more : {ClusterKinds(), TrainerKinds(), MesosKinds()})
     kinds.insert(kinds.end(), more.begin(), more.end());
   return kinds;
 }
@@ -257,8 +287,9 @@ struct Outcome {
   std::vector<ImportLoss> losses;
 };
 
-Outcome ImportDocument(const json::value& document) {
-  auto imported = ImportText(json::serialize(document), "f.json");
+Outcome ImportDocument(const json::value& document, const std::string& beside) {
+  const std::string more = beside.empty() ? "" : "\n---\n" + beside;
+  auto imported = ImportText(json::serialize(document) + more, "f.json");
   if (!imported.ok()) return {imported.status(), {}, {}};
   if (!imported->has_value()) return {InvalidArgument("not a job of another system"), {}, {}};
   auto finished = FinishImport(std::move(**imported), {});
@@ -285,9 +316,10 @@ class Walk {
   Walk(const Kind& kind, std::set<std::string>* honoured, std::set<std::string>* changing)
       : base_(json::parse(kind.manifest)),
         others_(kind.others),
+        beside_(kind.beside),
         honoured_(honoured),
         changing_(changing) {
-    base_outcome_ = ImportDocument(base_);
+    base_outcome_ = ImportDocument(base_, beside_);
     if (!base_outcome_.status.ok()) {
       ADD_FAILURE() << base_outcome_.status.message();
       return;
@@ -369,9 +401,9 @@ class Walk {
     const std::string text = json::serialize(without);
     if (text != without_text_) {
       without_text_ = text;
-      without_ = ImportDocument(without);
+      without_ = ImportDocument(without, beside_);
     }
-    const Outcome outcome = ImportDocument(with);
+    const Outcome outcome = ImportDocument(with, beside_);
     Compare(place, outcome, without_);
     if (place.rule.verdict == FieldSupport::kHonoured && outcome.status.ok())
       CompareValues(place, with, outcome);
@@ -387,7 +419,7 @@ class Walk {
     *there = ValueOf(type, place.field->example, 1);
     if (*there == before) *there = ValueOf(type, place.field->example, 0);
     if (*there == before) return;
-    const Outcome other = ImportDocument(document);
+    const Outcome other = ImportDocument(document, beside_);
     if (place.field->verdict == FieldSupport::kHonoured)
       honoured_->insert(NameOf(*place.field) + "'s value");
     if (!other.status.ok() || !(other.job == outcome.job))
@@ -464,6 +496,7 @@ class Walk {
 
   const json::value base_;
   const std::set<std::string> others_;
+  const std::string beside_;
   std::set<std::string>* const honoured_;
   std::set<std::string>* const changing_;
   Outcome base_outcome_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "import/conversion/job_builder.h"
 
@@ -17,12 +18,25 @@ class Importer {
   // Builds the job of a document for which DetectKind is not empty. Errors and losses go to the
   // builder's diagnostics.
   virtual void Import(const job::Node& document, JobBuilder* builder) const = 0;
+
+  // The other documents of the file that the job is made of, such as the runtime of a TrainJob.
+  virtual std::vector<const job::Node*> FindParts(
+      const job::Node& /*document*/, const std::vector<const job::Node*>& /*documents*/) const {
+    return {};
+  }
+  // As Import, with the documents that FindParts gave.
+  virtual void ImportWithParts(const job::Node& document,
+                               const std::vector<const job::Node*>& /*parts*/,
+                               JobBuilder* builder) const {
+    Import(document, builder);
+  }
 };
 
 const Importer& BatchJobImporter();
 const Importer& KubeflowImporter();
 const Importer& VolcanoImporter();
 const Importer& JobSetImporter();
+const Importer& TrainJobImporter();
 const Importer& MarathonImporter();
 const Importer& MetronomeImporter();
 

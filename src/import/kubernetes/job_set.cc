@@ -97,6 +97,13 @@ class JobSetReader {
       return;
     ShareDeadline(deadline, &*spec);
     job::Role& role = builder_->job()->roles.back();
+    if (!ask.role.empty() && ask.role != replicated.name) {
+      one->set_at("roles." + role.name);
+      one->AddLoss("name",
+                   "the replicated job was called " + job::PrintableText(replicated.name) +
+                       "; kept as the role " + role.name + ", by which the framework knows it",
+                   true);
+    }
     if (metadata) {
       ReadPodMetadata(&*metadata, &role.kubernetes);
       metadata->ReportUnread("PodTemplateMeta");
