@@ -47,7 +47,7 @@ struct WorkerSetup {
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
   std::function<std::vector<int>()> ended;  // workers that have, as the coordinator says; or empty
   // How often a worker that waits for a slower one looks whether it shall stop.
-  Duration look = std::chrono::seconds(10);
+  Duration look = std::chrono::milliseconds(200);
   // Set by the client's on_server_restart: bit s for server s (servers ≥ 64: bit 63).
   std::atomic<uint64_t>* restarted_servers = nullptr;  // not owned; may be null
 };
