@@ -80,20 +80,44 @@ spec:
 SEVERAL = BATCH_JOB.replace("%s", "prepare") + "---\n" + BATCH_JOB.replace("%s", "train")
 SCRIPT = "#!/bin/bash\n#SBATCH --ntasks=2\nsrun echo trained\n"
 METRONOME = json.dumps({"id": "nightly", "run": {"cmd": "echo trained", "cpus": 1, "mem": 64}})
+TRAIN_JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: torch}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 2, image: example/torch, command: [echo, trained]}
+"""
+# What `kubectl get clustertrainingruntime torch-distributed -o yaml` prints.
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch-distributed}
+spec:
+  mlPolicy: {numNodes: 1, torch: {numProcPerNode: auto}}
+  template:
+    spec:
+      replicatedJobs:
+        - name: node
+          template:
+            metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+            spec: {template: {spec: {containers: [{name: node, image: example/torch}]}}}
+"""
 # Data, jobs and programs of the reader.
 FILES = {
     "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
     "test.libsvm": SPARSE, "new.libsvm": SPARSE, "new.svm": SPARSE, "train.ffm": FIELDS, "test.ffm": FIELDS,
     "people.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
-    "job.yaml": JOB, "nightly.yaml": JOB, "jobs.yaml": SEVERAL, "train.sbatch": SCRIPT, "metronome.json": METRONOME, "train.py": "print('trained')\n",
+    "job.yaml": JOB, "nightly.yaml": JOB, "jobs.yaml": SEVERAL, "train.sbatch": SCRIPT, "metronome.json": METRONOME,
+    "trainjob.yaml": TRAIN_JOB, "runtime.yaml": RUNTIME, "train.py": "print('trained')\n",
     "linear.dmlc": "#!/bin/sh\necho trained\n", "data.conf": "", "test_kv_app": "#!/bin/sh\n",
 }
 PACKED = ("news/a.txt", "new.svm", "clicks/a.svm")  # documents name them with .zst
 EXAMPLES = {"tfjob.yaml": "import/tfjob.yaml", "pytorchjob.yaml": "import/pytorchjob.yaml", "marathon.json": "dcos-word2vec/marathon.json",
             "word2vec.json": "dcos-word2vec/marathon.json", "marathon-group.json": "import/marathon-service.json"}
 # Programs of the task's machine that not every machine has.
-STAND_INS = {"nvidia-smi": "echo GPU", "py-spy": "echo Thread", "python": f"exec {sys.executable} \"$@\""}
+STAND_INS = {"kubectl": "cat runtime.yaml", "nvidia-smi": "echo GPU", "py-spy": "echo Thread", "python": f"exec {sys.executable} \"$@\""}
 
 
 # Pages whose job.yaml is the reader's own, not the first one that they show.
