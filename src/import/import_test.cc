@@ -427,7 +427,8 @@ std::string VolcanoJob(const std::string& job_policies, const std::string& polic
          "  maxRetry: 9\n  policies: [" +
          job_policies +
          "]\n  tasks:\n"
-         "    - {name: ps, template: {spec: {containers: [{command: [a]}]}}}\n"
+         "    - {name: ps, template: {spec: {restartPolicy: Never, containers: [{command: "
+         "[a]}]}}}\n"
          "    - {name: worker, replicas: 2, policies: [" +
          policies + "], template: {spec: {restartPolicy: " + restart +
          ", containers: [{command: [a]}]}}}\n";
@@ -665,6 +666,7 @@ TEST(References, FieldsOfThePodAreTheJobsOwn) {
   EXPECT_EQ(job.roles[0].env, (std::map<std::string, std::string>{{"AT", "{{shoal.host}}:1"},
                                                                   {"I", "{{shoal.index}}"},
                                                                   {"IP", "{{shoal.host}}"},
+                                                                  {"PYTHONUNBUFFERED", "1"},
                                                                   {"SPACE", "ml"}}));
   EXPECT_EQ(job.roles[0].command.back(), "exec 'run' \"$IP\"");
 }

@@ -114,11 +114,18 @@ std::vector<Kind> ClusterKinds() {
   const std::string tasks = R"([{"name":"second","replicas":2,"template":)" + Pod("c") +
                             R"(},{"name":"first","replicas":2,"template":)" + OtherPod("c") +
                             R"(},{"name":"third","template":)" + OtherPod("c") + "}]";
+  // Pods that the kubelet does not restart, so that policies for failed pods count.
+  std::string final_pods = tasks;
+  const std::string begin = R"("spec":{"containers")";
+  for (size_t at = final_pods.find(begin); at != std::string::npos;
+       at = final_pods.find(begin, at + begin.size() + 24)) {
+    final_pods.insert(at + 8, R"("restartPolicy":"Never",)");
+  }
   const std::string volcano =
       R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
           {"event":"PodFailed","action":"RestartJob"}],
           "volumes":[{"mountPath":"/claims","volumeClaimName":"c"}],"tasks":)" +
-      tasks + "}";
+      final_pods + "}";
   return {
       {"VolcanoJob", "VolcanoJob", Document("batch.volcano.sh/v1alpha1", "Job", volcano)},
       {"Job", "Job",
