@@ -113,8 +113,14 @@ class ScriptAnalyzer {
     const std::vector<std::string>& words = command.words;
     int64_t tasks = 0;
     size_t i = begin + 1;
-    for (; i < words.size() && words[i].starts_with('-'); ++i) {
+    for (; i < words.size(); ++i) {
       const std::string& word = words[i];
+      // A variable with options, unless it is the last word.
+      if (word.starts_with('$') && i + 1 < words.size()) {
+        ReadVariableOptions();
+        continue;
+      }
+      if (!word.starts_with('-')) break;
       const std::string next = i + 1 < words.size() ? words[i + 1] : "";
       if (word.starts_with("--het-group") || word.starts_with("--pack-group") ||
           word == "--multi-prog") {
@@ -147,6 +153,19 @@ class ScriptAnalyzer {
                                 " is Slurm's own, which knows nothing of this job; call srun "
                                 "without its directory",
                             "roles");
+    }
+  }
+
+  // Options that a variable holds are those that any line of the script contains.
+  void ReadVariableOptions() {
+    for (size_t at = 0; at < info_.text.size();) {
+      const size_t end = std::min(info_.text.find('\n', at), info_.text.size());
+      const std::string_view line = std::string_view(info_.text).substr(at, end - at);
+      at = end + 1;
+      if (line.substr(std::min(line.find_first_not_of(" \t"), line.size())).starts_with('#'))
+        continue;
+      info_.image = info_.image || line.find("--container-") != std::string_view::npos;
+      info_.mpi = info_.mpi || line.find("--mpi=pmi") != std::string_view::npos;
     }
   }
 

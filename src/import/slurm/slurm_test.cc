@@ -140,6 +140,10 @@ TEST(SlurmScript, OptionsOfStepsThatAreNotKeptAreTold) {
   EXPECT_NE(told("srun --input=x ./a").find("--input said where it reads"), std::string::npos);
   EXPECT_NE(told("srun -n ${COUNT} ./a").find("is '${COUNT}'"), std::string::npos);
   EXPECT_EQ(told("srun -n ${SLURM_NTASKS} ./a").find("number of tasks"), std::string::npos);
+  EXPECT_NE(told("declare -a ARGS=(\n  --container-image $IMAGE\n)\nsrun -l \"${ARGS[@]}\" ./a")
+                .find("ran in a container"),
+            std::string::npos);
+  EXPECT_EQ(told("# --container-image\nsrun $ARGS ./a").find("container"), std::string::npos);
   EXPECT_NE(told("/usr/bin/srun ./a").find("Slurm's own"), std::string::npos);
 }
 
