@@ -13,16 +13,17 @@ using job::Node;
 
 constexpr const char* kKinds =
     "TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob, MXJob, Volcano's Job and CronJob, "
-    "JobSet, TrainJob, Job and CronJob of batch/v1";
-constexpr std::string_view kKindNames[] = {"TFJob",   "PyTorchJob", "MPIJob",  "XGBoostJob",
-                                           "JAXJob",  "PaddleJob",  "MXJob",   "Job",
-                                           "CronJob", "JobSet",     "TrainJob"};
+    "JobSet, TrainJob, RayJob, SparkApplication, Job and CronJob of batch/v1";
+constexpr std::string_view kKindNames[] = {
+    "TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "JAXJob", "PaddleJob",       "MXJob",
+    "Job",   "CronJob",    "JobSet", "TrainJob",   "RayJob", "SparkApplication"};
 
 // The importers. A new format is one file and one line here.
 const std::vector<const Importer*>& Importers() {
   static const std::vector<const Importer*> importers = {
-      &BatchJobImporter(), &KubeflowImporter(), &VolcanoImporter(),  &JobSetImporter(),
-      &TrainJobImporter(), &MarathonImporter(), &MetronomeImporter()};
+      &BatchJobImporter(),         &KubeflowImporter(), &VolcanoImporter(),
+      &JobSetImporter(),           &TrainJobImporter(), &RayJobImporter(),
+      &SparkApplicationImporter(), &MarathonImporter(), &MetronomeImporter()};
   return importers;
 }
 

@@ -177,6 +177,27 @@ std::vector<Kind> TrainerKinds() {
           {"TrainingRuntime", "TrainingRuntime", runtime, {}, job("")}};
 }
 
+std::vector<Kind> RayKinds() {
+  return {
+      {"RayJob", "RayJob",
+       Document("ray.io/v1", "RayJob",
+                R"({"entrypoint":"python a.py","rayClusterSpec":{"headGroupSpec":{"template":)" +
+                    Pod("head") +
+                    R"(},"workerGroupSpecs":[{"groupName":"w","replicas":2,"minReplicas":1,
+                            "maxReplicas":1000,"template":)" +
+                    Pod("worker") + "}]}}")}};
+}
+
+std::vector<Kind> SparkKinds() {
+  return {{"SparkApplication", "SparkApplication",
+           Document("sparkoperator.k8s.io/v1beta2", "SparkApplication",
+                    R"({"type":"Scala","sparkVersion":"4","mainApplicationFile":"local:///a.jar",
+                        "restartPolicy":{"type":"OnFailure"},"driver":{"volumeMounts":[{"name":"host","mountPath":"/mnt"},
+                        {"name":"value","mountPath":"/more"}]},"executor":{"instances":2,"volumeMounts":[{"name":"host","mountPath":"/mnt"},
+                        {"name":"value","mountPath":"/more"}]},
+                        "volumes":[{"name":"value"},{"name":"host","hostPath":{"path":"/data"}}]})")}};
+}
+
 std::vector<Kind> MesosKinds() {
   return {
       {"MarathonGroup",
@@ -200,7 +221,8 @@ std::vector<Kind> MesosKinds() {
 
 std::vector<Kind> Kinds() {
   std::vector<Kind> kinds = KubeflowKinds();
-  for (const std::vector<Kind>& more : {ClusterKinds(), TrainerKinds(), MesosKinds()})
+  for (const std::vector<Kind>& more :
+       {ClusterKinds(), TrainerKinds(), RayKinds(), SparkKinds(), MesosKinds()})
     kinds.insert(kinds.end(), more.begin(), more.end());
   return kinds;
 }
