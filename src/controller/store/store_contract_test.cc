@@ -52,7 +52,8 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
 };
 
 TEST_P(StoreContract, SubmittedJobIsPendingAndSurvivesReopening) {
-  ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
+  const Status first = store_->Submit(SomeJob("a-1"));
+  ASSERT_TRUE(first.ok()) << first.ToString();
   store_ = Open();
   const Result<JobRecord> job = store_->GetJob("a-1");
   ASSERT_TRUE(job.ok()) << job.status().ToString();
