@@ -139,7 +139,7 @@ Result<std::unique_ptr<Store::Watcher>> SqliteDatabase::Watch(std::function<void
 }
 
 Status SqliteDatabase::Backup(const std::filesystem::path& path) {
-  // Fails if the file exists; nobody else may read it.
+  // Fails if the file exists. Only its owner may read it.
   TRY_ASSIGN(const UniqueFd file, OpenFile(path, O_RDWR | O_CREAT | O_EXCL, 0600));
   TRY_ASSIGN(SqliteConnection from,
              SqliteConnection::Open(options_.path, options_.busy_timeout_ms));

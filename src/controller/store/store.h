@@ -161,7 +161,7 @@ class Store {
   // A random word made with the store; part of its cursors (cursor.h).
   virtual const std::string& store_id() const = 0;
 
-  // Takes the lease if nobody holds it, it has expired, or `holder` holds it already; the epoch
+  // Takes the lease if it has no holder, it has expired, or `holder` holds it already; the epoch
   // then is greater than that of every earlier lease of this store. Otherwise returns the lease of
   // its holder (Lease::acquired is false). `ttl`: how long it lasts without RenewLease.
   virtual Result<Lease> AcquireLease(const std::string& name, const std::string& holder,

@@ -88,13 +88,15 @@ std::string SqlOfLabels(Query* query, const JobFilter& filter, int64_t before, i
         query->Param(label->first), query->Param(label->second));
   }
   sql += In(query, "team", filter.teams) + In(query, "state", StateNames(filter));
-  return sql + Checked(query, filter) + fmt::format(" ORDER BY l.ord DESC LIMIT {}", limit);
+  return sql + Checked(query, filter) + " ORDER BY l.ord DESC LIMIT " +
+         query->Param(int64_t{limit});
 }
 
 // One range of the index (team, state, ord) for each pair, merged by the order.
 std::string SqlOfRanges(Query* query, const JobFilter& filter, int64_t before, int limit) {
   const std::string below = query->Param(before);
   const std::string checked = Checked(query, filter);
+  const std::string most = query->Param(int64_t{limit});
   std::vector<std::string> teams;
   for (const std::string& team : filter.teams) teams.push_back(query->Param(team));
   std::string sql;
@@ -104,10 +106,10 @@ std::string SqlOfRanges(Query* query, const JobFilter& filter, int64_t before, i
       sql += fmt::format(
           "{}SELECT * FROM (SELECT {} FROM jobs WHERE team = {} AND state = {} AND jobs.ord < {}{} "
           "ORDER BY ord DESC LIMIT {}) AS one",
-          sql.empty() ? "" : " UNION ALL ", kColumns, team, name, below, checked, limit);
+          sql.empty() ? "" : " UNION ALL ", kColumns, team, name, below, checked, most);
     }
   }
-  return fmt::format("SELECT * FROM ({}) AS every ORDER BY ord DESC LIMIT {}", sql, limit);
+  return fmt::format("SELECT * FROM ({}) AS every ORDER BY ord DESC LIMIT {}", sql, most);
 }
 
 std::string SqlOf(Query* query, const JobFilter& filter, int64_t before, int limit) {
@@ -117,7 +119,7 @@ std::string SqlOf(Query* query, const JobFilter& filter, int64_t before, int lim
   std::string sql =
       fmt::format("SELECT {} FROM jobs WHERE jobs.ord < {}", kColumns, query->Param(before));
   sql += In(query, "team", filter.teams) + In(query, "state", StateNames(filter));
-  return sql + Checked(query, filter) + fmt::format(" ORDER BY ord DESC LIMIT {}", limit);
+  return sql + Checked(query, filter) + " ORDER BY ord DESC LIMIT " + query->Param(int64_t{limit});
 }
 
 JobSummary ReadSummary(const Statement& row) {

@@ -207,14 +207,14 @@ AuditEntry ReadEntry(const Statement& row) {
   return entry;
 }
 
-// The condition and its parameters from ?2 on, one for each field that is set.
+// The condition and its parameters from ?3 on, one for each field that is set.
 struct AuditWhere {
   std::string sql;
   std::vector<std::variant<std::string, int64_t>> values;
 
   void Add(const char* condition, std::variant<std::string, int64_t> value) {
     values.push_back(std::move(value));
-    sql += " AND " + fmt::format(fmt::runtime(condition), fmt::arg("p", values.size() + 1));
+    sql += " AND " + fmt::format(fmt::runtime(condition), fmt::arg("p", values.size() + 2));
   }
 };
 
@@ -246,10 +246,10 @@ Result<AuditPage> SqlAudit::Read(const AuditFilter& filter, std::string_view aft
     page = {};
     TRY_ASSIGN(Statement select,
                db.Prepare(fmt::format("SELECT seq, time, actor, team, action, object, detail FROM "
-                                      "audit WHERE seq < ?1{} ORDER BY seq DESC LIMIT {}",
-                                      where.sql, limit + 1)));
-    select.Bind(1, before);
-    for (int at = 2; const auto& value : where.values) {
+                                      "audit WHERE seq < ?1{} ORDER BY seq DESC LIMIT ?2",
+                                      where.sql)));
+    select.Bind(1, before).Bind(2, int64_t{limit} + 1);
+    for (int at = 3; const auto& value : where.values) {
       std::visit([&](const auto& one) { select.Bind(at, one); }, value);
       ++at;
     }

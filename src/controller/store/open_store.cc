@@ -1,0 +1,48 @@
+#include "controller/store/open_store.h"
+
+#include <filesystem>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "controller/store/postgres/postgres_store.h"
+#include "controller/store/sqlite_store.h"
+
+namespace shoal::controller {
+namespace {
+
+constexpr std::string_view kSqlite = "sqlite:";
+
+bool IsPostgres(std::string_view url) {
+  return url.starts_with("postgres://") || url.starts_with("postgresql://");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenStore(const std::string& url) {
+  if (IsPostgres(url)) return OpenPostgresStore(url);
+  if (url.starts_with(kSqlite) && url.size() > kSqlite.size()) {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::absolute(url.substr(kSqlite.size()), error);
+    if (error) return ErrnoStatus(error.value(), "the current directory");
+    return OpenSqliteStore(path);
+  }
+  return InvalidArgument("store: got \"" + PrintableStoreUrl(url) +
+                         "\", expected sqlite:PATH or postgres://USER@HOST:PORT/DATABASE");
+}
+
+// From the first "//" to the last '@' of the authority stand user and password; parameters may
+// contain a password too.
+std::string PrintableStoreUrl(const std::string& url) {
+  const size_t begin = url.find("//");
+  if (url.starts_with(kSqlite) || begin == std::string::npos) {
+    // Not a URL with a password, unless it is one that was mistyped.
+    return EscapedUtf8(url.substr(0, url.find_first_of("@?")));
+  }
+  const std::string_view rest = std::string_view(url).substr(begin + 2);
+  const std::string_view shown = rest.substr(0, rest.find('?'));
+  const size_t at = shown.rfind('@');
+  const std::string_view host = at == std::string_view::npos ? shown : shown.substr(at + 1);
+  return EscapedUtf8(url.substr(0, begin + 2)) + EscapedUtf8(host);
+}
+
+}  // namespace shoal::controller
