@@ -30,13 +30,14 @@ Result<std::unique_ptr<Store>> OpenStore(const std::string& url) {
                          "\", expected sqlite:PATH or postgres://USER@HOST:PORT/DATABASE");
 }
 
-// From the first "//" to the last '@' of the authority stand user and password; parameters may
-// contain a password too.
+// From "//" to the last '@' of the authority stand user and password; parameters may contain a
+// password too. Of text that is neither form, what may be a password is left out.
 std::string PrintableStoreUrl(const std::string& url) {
+  if (url.starts_with(kSqlite)) return EscapedUtf8(url);
   const size_t begin = url.find("//");
-  if (url.starts_with(kSqlite) || begin == std::string::npos) {
-    // Not a URL with a password, unless it is one that was mistyped.
-    return EscapedUtf8(url.substr(0, url.find_first_of("@?")));
+  if (begin == std::string::npos) {
+    if (url.find_first_of("@?") == std::string::npos) return EscapedUtf8(url);
+    return EscapedUtf8(url.substr(0, url.find_first_of(":@?"))) + "…";
   }
   const std::string_view rest = std::string_view(url).substr(begin + 2);
   const std::string_view shown = rest.substr(0, rest.find('?'));

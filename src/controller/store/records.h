@@ -91,10 +91,10 @@ struct AuditEntry {
 
 // Empty fields match everything.
 struct AuditFilter {
-  std::string actor;
-  std::string team;
-  std::string action;  // the action, or its beginning up to a dot: "job" matches "job.stop"
-  std::string object;
+  std::string actor{};
+  std::string team{};
+  std::string action{};  // the action, or its beginning up to a dot: "job" matches "job.stop"
+  std::string object{};
   WallTime since{};  // inclusive
   WallTime until{};  // exclusive; epoch: no limit
 };

@@ -46,14 +46,14 @@ struct JobQuery {
 
 // Empty fields match every job.
 struct JobFilter {
-  std::vector<JobState> states;
-  std::string name_prefix;
-  std::vector<std::string> teams;
-  std::string user;
-  std::string engine;
-  JobLabels labels;  // all of them
-  WallTime since{};  // submitted at or after this
-  WallTime until{};  // submitted before this; epoch: no limit
+  std::vector<JobState> states{};
+  std::string name_prefix{};
+  std::vector<std::string> teams{};
+  std::string user{};
+  std::string engine{};
+  JobLabels labels{};  // all of them
+  WallTime since{};    // submitted at or after this
+  WallTime until{};    // submitted before this; epoch: no limit
 };
 
 // The columns of a job that listings show. Reading one parses no job.
@@ -88,7 +88,7 @@ struct StoredEvent {
 
 // Conditions of an Append beside the job's state.
 struct AppendCheck {
-  Fence fence;              // replaces the store's own (SetFence)
+  Fence fence{};            // replaces the store's own (SetFence)
   int64_t after = kAnySeq;  // the job's last event must be this one. If the events after it are
                             // the given ones, they were stored before, and the call succeeds
   static constexpr int64_t kAnySeq = -1;

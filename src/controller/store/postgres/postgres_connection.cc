@@ -139,6 +139,9 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(const std::
         "{}: cannot be reached ({}); does the database run, and does it admit this user?",
         connection->name_, FirstLine(pq->errorMessage(raw))));
   }
+  // libpq prints notices to stderr unless told otherwise. Errors come back with their call.
+  pq->setNoticeProcessor(
+      raw, [](void*, const char*) {}, nullptr);
   TRY(connection->Check());
   TRY(connection->Execute(kSession));
   return connection;
@@ -162,17 +165,19 @@ Status PostgresConnection::Check() {
   return Status::Ok();
 }
 
-Status PostgresConnection::ErrorOf(const PGresult* result) const {
+Status PostgresConnection::ErrorOf(const PGresult* result) {
   const char* const field =
       result == nullptr ? nullptr : pq_->resultErrorField(result, PG_DIAG_SQLSTATE);
   const std::string_view state = field == nullptr ? "" : field;
   const std::string text = FirstLine(result == nullptr ? pq_->errorMessage(connection_)
                                                        : pq_->resultErrorMessage(result));
-  // Connection errors; the database stops, starts or ended an idle transaction; serialization
-  // failure and deadlock; a lock that was not free in time.
-  const bool transient = IsLost() || state.substr(0, 2) == "08" || state.substr(0, 3) == "57P" ||
-                         state == "25P03" || state == "40001" || state == "40P01" ||
-                         state == "55P03" || state == "53300";
+  // Errors of libpq itself, which have no state, and connection errors; the database stops, starts
+  // or ended an idle transaction; serialization failure and deadlock; a lock that was not free in
+  // time.
+  const bool transient = IsLost() || state.empty() || state.substr(0, 2) == "08" ||
+                         state.substr(0, 3) == "57P" || state == "25P03" || state == "40001" ||
+                         state == "40P01" || state == "55P03" || state == "53300";
+  lost_ = lost_ || state.empty();
   if (transient) return Unavailable(fmt::format("{}: {}", name_, text));
   if (state == "23505") return AlreadyExists(fmt::format("{}: {}", name_, text));
   if (state.substr(0, 2) == "53") {
@@ -219,7 +224,9 @@ Result<Statement> PostgresConnection::Prepare(std::string_view sql) {
   return Statement(std::make_unique<PostgresCursor>(this, name));
 }
 
-bool PostgresConnection::IsLost() const { return pq_->status(connection_) != CONNECTION_OK; }
+bool PostgresConnection::IsLost() const {
+  return lost_ || pq_->status(connection_) != CONNECTION_OK;
+}
 
 bool PostgresConnection::InTransaction() const {
   const PGTransactionStatusType status = pq_->transactionStatus(connection_);

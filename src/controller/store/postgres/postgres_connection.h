@@ -41,13 +41,14 @@ class PostgresConnection final : public SqlConnection {
       : pq_(pq), connection_(connection), name_(std::move(name)) {}
   Status Check();  // that the database can serve as a store
   // The error in `result`, or of the connection.
-  Status ErrorOf(const PGresult* result) const;
+  Status ErrorOf(const PGresult* result);
 
   const PqLibrary* const pq_;
   PGconn* const connection_;
   const std::string name_;
   std::unordered_map<std::string, std::string> prepared_;  // names of statements by their text
-  int64_t statements_ = 0;                                 // named so far
+  bool lost_ = false;       // an error of libpq; its status may not show it yet
+  int64_t statements_ = 0;  // named so far
 };
 
 // Whether the call may succeed on another connection: this one is lost, or the database is starting

@@ -28,6 +28,7 @@ const char* FindAll(void* library, PqLibrary* pq) {
   SHOAL_FIND(errorMessage);
   SHOAL_FIND(serverVersion);
   SHOAL_FIND(parameterStatus);
+  SHOAL_FIND(setNoticeProcessor);
   SHOAL_FIND(socket);
   SHOAL_FIND(consumeInput);
   SHOAL_FIND(notifies);

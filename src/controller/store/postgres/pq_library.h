@@ -20,6 +20,7 @@ struct PqLibrary {
   decltype(&PQerrorMessage) errorMessage = nullptr;
   decltype(&PQserverVersion) serverVersion = nullptr;
   decltype(&PQparameterStatus) parameterStatus = nullptr;
+  decltype(&PQsetNoticeProcessor) setNoticeProcessor = nullptr;
   decltype(&PQsocket) socket = nullptr;
   decltype(&PQconsumeInput) consumeInput = nullptr;
   decltype(&PQnotifies) notifies = nullptr;
