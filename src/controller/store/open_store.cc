@@ -1,5 +1,6 @@
 #include "controller/store/open_store.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -40,10 +41,13 @@ std::string PrintableStoreUrl(const std::string& url) {
     return EscapedUtf8(url.substr(0, url.find_first_of(":@?"))) + "…";
   }
   const std::string_view rest = std::string_view(url).substr(begin + 2);
-  const std::string_view shown = rest.substr(0, rest.find('?'));
-  const size_t at = shown.rfind('@');
-  const std::string_view host = at == std::string_view::npos ? shown : shown.substr(at + 1);
-  return EscapedUtf8(url.substr(0, begin + 2)) + EscapedUtf8(host);
+  const std::string scheme = EscapedUtf8(url.substr(0, begin + 2));
+  const size_t parameters = rest.find('?');
+  const size_t at = rest.rfind('@');
+  if (at == std::string_view::npos) return scheme + EscapedUtf8(rest.substr(0, parameters));
+  // A '?' may begin the parameters, or be part of a password that was not escaped.
+  if (parameters < at) return scheme + "…";
+  return scheme + EscapedUtf8(rest.substr(at + 1, parameters - std::min(parameters, at + 1)));
 }
 
 }  // namespace shoal::controller

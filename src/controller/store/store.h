@@ -88,7 +88,7 @@ struct StoredEvent {
 
 // Conditions of an Append beside the job's state.
 struct AppendCheck {
-  Fence fence{};            // replaces the store's own (SetFence)
+  Fence fence{};            // without a name: the store's own (SetFence)
   int64_t after = kAnySeq;  // the job's last event must be this one. If the events after it are
                             // the given ones, they were stored before, and the call succeeds
   static constexpr int64_t kAnySeq = -1;

@@ -103,6 +103,8 @@ TEST_P(StorePages, FiltersSelect) {
               ElementsAre("c-1", "b-1", "a-1"));
   EXPECT_THAT(list({.states = {done}, .teams = {"maps"}}), IsEmpty());
   EXPECT_THAT(list({.states = {pending}, .teams = {"ads"}, .user = "bob"}), IsEmpty());
+  EXPECT_THAT(list({.states = {done}}), ElementsAre("b-1"));
+  EXPECT_THAT(list({.teams = {"maps", "ads"}}), ElementsAre("c-1", "b-1", "a-1"));
   EXPECT_THAT(list({.user = "eve"}), ElementsAre("c-1", "a-1"));
   EXPECT_THAT(list({.engine = "slurm"}), ElementsAre("c-1"));
   EXPECT_THAT(list({.name_prefix = "name-of-b"}), ElementsAre("b-1"));
@@ -375,6 +377,9 @@ TEST(OpenStoreTest, PrintedUrlsHaveNoPassword) {
   EXPECT_EQ(PrintableStoreUrl("postgres://eve:p%40ss@db:5433/shoal?password=x"),
             "postgres://db:5433/shoal");
   EXPECT_EQ(PrintableStoreUrl("postgres://eve:p@ss@db/shoal"), "postgres://db/shoal");
+  EXPECT_EQ(PrintableStoreUrl("postgres://eve:p/s@db/shoal?x=1"), "postgres://db/shoal");
+  EXPECT_EQ(PrintableStoreUrl("postgres://eve:p?s@db/shoal"), "postgres://…");
+  EXPECT_EQ(PrintableStoreUrl("postgres:///shoal?host=/tmp"), "postgres:///shoal");
   EXPECT_EQ(PrintableStoreUrl("sqlite:/var/lib/shoal.db"), "sqlite:/var/lib/shoal.db");
 }
 

@@ -88,7 +88,7 @@ class TestPostgres {
         pid_ = 0;
         return Internal("postgres ended; see " + (place_ / "log").string());
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // polls
     }
   }
 

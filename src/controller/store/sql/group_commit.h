@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "controller/store/sql/sql_database.h"
 
@@ -30,15 +31,19 @@ class GroupCommit {
   explicit GroupCommit(Commit commit) : commit_(std::move(commit)) {}
 
   // Returns when the change is committed or refused. The first caller executes its change at once;
-  // those that arrive meanwhile are executed together by one of them.
+  // those that arrive meanwhile are executed together by one of them, which waits up to an eighth
+  // of the last commit for as many callers as that one had.
   Status Do(Durability durability, const SqlDatabase::Change& change);
 
  private:
   const Commit commit_;
   std::mutex mu_;
   std::condition_variable finished_;
+  std::condition_variable arrived_;
   std::vector<PendingChange*> waiting_;  // guarded by mu_, in the order of arrival
   bool busy_ = false;                    // a caller is in commit_; guarded by mu_
+  size_t last_size_ = 0;                 // of the last group; likewise, as is the next
+  Duration last_duration_{};
 };
 
 struct GroupOutcome {

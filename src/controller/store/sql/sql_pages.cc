@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -44,19 +45,35 @@ class Query {
   std::vector<Value> values_;
 };
 
-// " AND column IN (?3, ?4)"; empty for no values.
+// " AND column = ?3" or " AND column IN (?3, ?4)"; empty for no values.
 template <typename Values>
 std::string In(Query* query, std::string_view column, const Values& values) {
   if (values.empty()) return "";
   std::string list;
   for (const auto& value : values) list += (list.empty() ? "" : ", ") + query->Param(value);
+  if (values.size() == 1) return fmt::format(" AND {} = {}", column, list);
   return fmt::format(" AND {} IN ({})", column, list);
 }
 
-std::vector<std::string> StateNames(const JobFilter& filter) {
+std::vector<std::string> NamesOf(const std::vector<JobState>& states) {
   std::vector<std::string> names;
-  for (const JobState state : filter.states) names.emplace_back(job::NameOf(state));
+  for (const JobState state : states) names.emplace_back(job::NameOf(state));
   return names;
+}
+
+// A range of the index (team, state, ord) exists only for a state.
+std::vector<JobState> StatesOrAll(const std::vector<JobState>& states) {
+  if (!states.empty()) return states;
+  std::vector<JobState> all;
+  for (int at = 0; at <= static_cast<int>(JobState::kCancelled); ++at)
+    all.push_back(static_cast<JobState>(at));
+  return all;
+}
+
+// The few jobs that have not ended have an index.
+std::string OnlyUnfinished(const std::vector<JobState>& states) {
+  const bool all = std::none_of(states.begin(), states.end(), job::IsFinal);
+  return all && !states.empty() ? " AND ended_flag = 0" : "";
 }
 
 // The conditions that are checked row by row.
@@ -87,7 +104,7 @@ std::string SqlOfLabels(Query* query, const JobFilter& filter, int64_t before, i
         "AND m.ord = l.ord)",
         query->Param(label->first), query->Param(label->second));
   }
-  sql += In(query, "team", filter.teams) + In(query, "state", StateNames(filter));
+  sql += In(query, "team", filter.teams) + In(query, "state", NamesOf(filter.states));
   return sql + Checked(query, filter) + " ORDER BY l.ord DESC LIMIT " +
          query->Param(int64_t{limit});
 }
@@ -100,7 +117,7 @@ std::string SqlOfRanges(Query* query, const JobFilter& filter, int64_t before, i
   std::vector<std::string> teams;
   for (const std::string& team : filter.teams) teams.push_back(query->Param(team));
   std::string sql;
-  for (const std::string& state : StateNames(filter)) {
+  for (const std::string& state : NamesOf(StatesOrAll(filter.states))) {
     const std::string name = query->Param(state);
     for (const std::string& team : teams) {
       sql += fmt::format(
@@ -114,11 +131,12 @@ std::string SqlOfRanges(Query* query, const JobFilter& filter, int64_t before, i
 
 std::string SqlOf(Query* query, const JobFilter& filter, int64_t before, int limit) {
   if (!filter.labels.empty()) return SqlOfLabels(query, filter, before, limit);
-  const size_t ranges = filter.teams.size() * filter.states.size();
-  if (ranges >= 1 && ranges <= kMostRanges) return SqlOfRanges(query, filter, before, limit);
+  const size_t ranges = filter.teams.size() * StatesOrAll(filter.states).size();
+  if (ranges > 1 && ranges <= kMostRanges) return SqlOfRanges(query, filter, before, limit);
   std::string sql =
       fmt::format("SELECT {} FROM jobs WHERE jobs.ord < {}", kColumns, query->Param(before));
-  sql += In(query, "team", filter.teams) + In(query, "state", StateNames(filter));
+  sql += In(query, "team", filter.teams) + In(query, "state", NamesOf(filter.states));
+  if (filter.teams.empty()) sql += OnlyUnfinished(filter.states);
   return sql + Checked(query, filter) + " ORDER BY ord DESC LIMIT " + query->Param(int64_t{limit});
 }
 

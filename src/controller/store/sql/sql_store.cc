@@ -345,26 +345,26 @@ Status SqlStore::ChangeJob(const std::string& id, Durability durability, const F
 
 Status SqlStore::Append(const std::string& id, std::span<const Event> events,
                         Durability durability) {
-  return AppendChecked(id, events, durability, {.fence = fence()});
+  return AppendChecked(id, events, durability, {});
 }
 
 Status SqlStore::AppendChecked(const std::string& id, std::span<const Event> events,
                                Durability durability, const AppendCheck& check) {
   if (events.empty()) return Status::Ok();
-  return ChangeJob(
-      id, durability, check.fence, [&](SqlConnection& db, JobRecord* job) -> Result<bool> {
-        if (check.after != AppendCheck::kAnySeq && check.after != job->last_seq) {
-          TRY_ASSIGN(const bool stored, AreStored(db, id, check.after, events));
-          if (stored) return false;
-          return Aborted(
-              fmt::format("the last event of job {} is {}, expected {}: another process "
-                          "wrote it; read it again",
-                          id, job->last_seq, check.after));
-        }
-        TRY(ApplyAll(db, events, job));
-        TRY(Save(db, *job));
-        return true;
-      });
+  return ChangeJob(id, durability, check.fence.lease.empty() ? fence() : check.fence,
+                   [&](SqlConnection& db, JobRecord* job) -> Result<bool> {
+                     if (check.after != AppendCheck::kAnySeq && check.after != job->last_seq) {
+                       TRY_ASSIGN(const bool stored, AreStored(db, id, check.after, events));
+                       if (stored) return false;
+                       return Aborted(fmt::format(
+                           "the last event of job {} is {}, expected {}: another process "
+                           "wrote it; read it again",
+                           id, job->last_seq, check.after));
+                     }
+                     TRY(ApplyAll(db, events, job));
+                     TRY(Save(db, *job));
+                     return true;
+                   });
 }
 
 Status SqlStore::AppendDecided(const std::string& id, const Decide& decide, Durability durability) {
