@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
 #include <thread>
 
+#include "controller/store/leader.h"
 #include "controller/store/test_child.h"
 #include "controller/store/test_store_kinds.h"
 
@@ -201,6 +204,73 @@ TEST_P(StoreLeases, AKilledWriterLosesNothingThatItWasTold) {
     events += store_->ReadEvents(job.id, 0, 10)->size();
   }
   EXPECT_EQ(store_->ReadAllEvents(0, 100'000)->size(), events);
+}
+
+// Counts the calls of a Leader.
+struct Lead {
+  std::atomic<int> led{0};
+  std::atomic<int> lost{0};
+  std::atomic<int64_t> epoch{0};
+  std::unique_ptr<Leader> leader;
+  Lead(Store* store, const std::string& holder) {
+    LeaderOptions options{holder, milliseconds(400), milliseconds(20)};
+    leader = std::make_unique<Leader>(
+        store, options,
+        [this](const Fence& fence) {
+          epoch = fence.epoch;
+          Tell(&led);
+        },
+        [this](const Status&) { Tell(&lost); });
+  }
+  static void Tell(std::atomic<int>* count) {
+    ++*count;
+    count->notify_all();
+  }
+};
+
+TEST_P(StoreLeases, ALeaderThatLeavesIsReplacedAtOnce) {
+  const std::unique_ptr<Store> other = Open();
+  Lead first(store_.get(), "one");
+  first.led.wait(0);
+  EXPECT_TRUE(first.leader->leading());
+  Lead second(other.get(), "two");
+  EXPECT_FALSE(other->AcquireLease(kLeaderLease, "three", seconds(1))->acquired);
+  EXPECT_EQ(second.led, 0);
+  first.leader.reset();
+  second.led.wait(0);
+  EXPECT_TRUE(second.leader->leading());
+  EXPECT_EQ(first.lost, 0);
+}
+
+TEST_P(StoreLeases, AKilledLeaderIsReplacedWhenItsLeaseEnds) {
+  ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
+  TestChild child([&](int out) {
+    const std::unique_ptr<Store> store = Open();
+    const Lead lead(store.get(), "one");
+    lead.led.wait(0);
+    WriteLine(out, "leads");
+    ::pause();
+    return 0;
+  });
+  ASSERT_EQ(child.ReadLine(), "leads");
+  const TimePoint begin = RealClock::Get()->Now();
+  Lead second(store_.get(), "two");
+  child.Signal(SIGKILL);
+  EXPECT_EQ(child.Wait(), -1);
+  second.led.wait(0);
+  EXPECT_LT(RealClock::Get()->Now() - begin, seconds(10));
+  EXPECT_TRUE(Append("a-1", NoteEvent(At(1), "of the second")).ok());
+}
+
+// Another holder has taken the lease while this one was stopped.
+TEST_P(StoreLeases, ALeaderThatWasReplacedIsTold) {
+  Lead first(store_.get(), "one");
+  first.led.wait(0);
+  const std::unique_ptr<Store> other = Open();
+  ASSERT_TRUE(other->ReleaseLease({kLeaderLease, first.epoch}).ok());
+  ASSERT_TRUE(other->AcquireLease(kLeaderLease, "two", seconds(100))->acquired);
+  first.lost.wait(0);
+  EXPECT_EQ(store_->Submit(SomeJob("a-1")).code(), Code::kAborted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreLeases, testing::ValuesIn(StoreKinds()),
