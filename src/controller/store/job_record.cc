@@ -26,6 +26,14 @@ Status ApplySubmitted(const Event& event, JobRecord* record) {
   if (owner == nullptr || !owner->is_object()) return InvalidArgument("owner: missing");
   TRY_ASSIGN(record->owner, ParseProcessIdentity(owner->get_object()));
   record->job = job->get_object();
+  record->team = GetStringOr(event.body, "team", "");
+  record->user = GetStringOr(event.body, "user", "");
+  if (const json::value* labels = event.body.if_contains("labels");
+      labels != nullptr && labels->is_object()) {
+    for (const auto& field : labels->get_object()) {
+      TRY_ASSIGN(record->labels[field.key()], GetString(labels->get_object(), field.key()));
+    }
+  }
   record->submitted = event.time;
   record->state = JobState::kPending;
   return Status::Ok();

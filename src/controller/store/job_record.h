@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ using job::JobState;
 
 // The role under which an engine reports a job's coordinator.
 inline constexpr const char* kCoordinatorRole = "coordinator";
+
+// Words that a submission is marked with, for filters ("project" → "ads").
+using JobLabels = std::map<std::string, std::string>;
 
 // Identity of a process that owns a job. Since pids are reused, it includes the start time (clock
 // ticks since boot), the boot id and the PID namespace.
@@ -71,7 +75,11 @@ struct JobRecord {
   // Sentence about unreadable parts, in which case `job` or `result` is empty; empty: the record
   // was read completely.
   std::string damage;
-  int64_t order = 0;  // submission order within the store, ascending
+  std::string team;  // empty without a server, as is the next
+  std::string user;
+  JobLabels labels;
+  int64_t lease_epoch = 0;  // of the lease under which it was last written; 0: none (lease.h)
+  int64_t order = 0;        // submission order within the store, ascending
   int64_t last_seq = 0;
 };
 

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <mutex>
 #include <system_error>
+#include <unordered_map>
+#include <utility>
 
 #include "base/fault_injection.h"
 
@@ -78,40 +80,70 @@ Status SqliteStatus(sqlite3* db, int result) {
   }
 }
 
-Statement::~Statement() { sqlite3_finalize(statement_); }
+namespace {
 
-int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+// More statements than the store has; listings with many filters are prepared each time.
+constexpr size_t kMostKept = 128;
 
-void SqliteConnection::Close::operator()(sqlite3* db) const { sqlite3_close(db); }
+// A statement that a connection keeps.
+struct KeptStatement {
+  sqlite3_stmt* statement = nullptr;
+  bool in_use = false;
+};
 
-Statement& Statement::Bind(int at, std::string_view text) {
-  sqlite3_bind_text64(statement_, at, text.data() == nullptr ? "" : text.data(), text.size(),
-                      SQLITE_STATIC, SQLITE_UTF8);
-  return *this;
-}
+class SqliteCursor final : public SqlCursor {
+ public:
+  // `kept`: to be given back; null: the statement is this cursor's own.
+  SqliteCursor(sqlite3* db, sqlite3_stmt* statement, KeptStatement* kept)
+      : db_(db), statement_(statement), kept_(kept) {}
+  ~SqliteCursor() override {
+    if (kept_ == nullptr) {
+      sqlite3_finalize(statement_);
+      return;
+    }
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+    kept_->in_use = false;
+  }
 
-Statement& Statement::Bind(int at, int64_t value) {
-  sqlite3_bind_int64(statement_, at, value);
-  return *this;
-}
+  void BindText(int at, std::string_view text) override {
+    sqlite3_bind_text64(statement_, at, text.data() == nullptr ? "" : text.data(), text.size(),
+                        SQLITE_STATIC, SQLITE_UTF8);
+  }
+  void BindInt(int at, int64_t value) override { sqlite3_bind_int64(statement_, at, value); }
+  Result<bool> Step() override {
+    const int result = sqlite3_step(statement_);
+    if (result == SQLITE_ROW) return true;
+    if (result == SQLITE_DONE) return false;
+    return SqliteStatus(db_, result);
+  }
+  std::string Text(int column) const override {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    const int size = sqlite3_column_bytes(statement_, column);
+    return text == nullptr ? "" : std::string(text, static_cast<size_t>(size));
+  }
+  int64_t Int(int column) const override { return sqlite3_column_int64(statement_, column); }
 
-Result<bool> Statement::Step() {
-  const int result = sqlite3_step(statement_);
-  if (result == SQLITE_ROW) return true;
-  if (result == SQLITE_DONE) return false;
-  return SqliteStatus(db_, result);
-}
+ private:
+  sqlite3* const db_;
+  sqlite3_stmt* const statement_;
+  KeptStatement* const kept_;
+};
 
-Status Statement::Run() {
-  TRY_ASSIGN(const bool row, Step());
-  return row ? Internal("a statement returned an unexpected row") : Status::Ok();
-}
+}  // namespace
 
-std::string Statement::Text(int column) const {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  const int size = sqlite3_column_bytes(statement_, column);
-  return text == nullptr ? "" : std::string(text, static_cast<size_t>(size));
-}
+struct SqliteConnection::State {
+  sqlite3* db = nullptr;
+  std::unordered_map<std::string, KeptStatement> kept;
+  ~State() {
+    for (auto& [sql, one] : kept) sqlite3_finalize(one.statement);
+    sqlite3_close(db);
+  }
+};
+
+SqliteConnection::SqliteConnection(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SqliteConnection::SqliteConnection(SqliteConnection&&) noexcept = default;
+SqliteConnection::~SqliteConnection() = default;
 
 namespace {
 
@@ -171,35 +203,61 @@ const char* VfsName() {
 
 Result<SqliteConnection> SqliteConnection::Open(const std::filesystem::path& path,
                                                 int busy_timeout_ms) {
-  sqlite3* db = nullptr;
+  auto state = std::make_unique<State>();
   const int result =
-      sqlite3_open_v2(path.c_str(), &db,
+      sqlite3_open_v2(path.c_str(), &state->db,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, VfsName());
-  SqliteConnection handle;
-  handle.db_.reset(db);
-  if (result != SQLITE_OK) return SqliteStatus(db, result);
+  if (result != SQLITE_OK) return SqliteStatus(state->db, result);
   // After any error SQLite opens the file read-only and would then report missing permissions.
-  if (sqlite3_db_readonly(db, "main") == 1 && access(path.c_str(), W_OK) == 0)
+  if (sqlite3_db_readonly(state->db, "main") == 1 && access(path.c_str(), W_OK) == 0)
     return Status(Code::kUnknown, path.string() +
                                       ": could not be opened for writing (disk I/O "
                                       "error); try again");
-  sqlite3_busy_timeout(db, busy_timeout_ms);
+  sqlite3_busy_timeout(state->db, busy_timeout_ms);
   // No checkpoint when the last connection closes: it would cost two syncs, and the next process
   // reads the log as well. A commit checkpoints every 1000 pages.
-  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  return handle;
+  sqlite3_db_config(state->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return SqliteConnection(std::move(state));
 }
 
 Status SqliteConnection::Execute(const char* sql) {
-  return SqliteStatus(db_.get(), sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr));
+  return SqliteStatus(state_->db, sqlite3_exec(state_->db, sql, nullptr, nullptr, nullptr));
 }
 
 Result<Statement> SqliteConnection::Prepare(std::string_view sql) {
-  sqlite3_stmt* statement = nullptr;
-  const int result =
-      sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
-  if (result != SQLITE_OK) return SqliteStatus(db_.get(), result);
-  return Statement(db_.get(), statement);
+  KeptStatement* kept = nullptr;
+  if (const auto found = state_->kept.find(std::string(sql)); found != state_->kept.end()) {
+    if (!found->second.in_use) kept = &found->second;
+  } else if (state_->kept.size() < kMostKept) {
+    kept = &state_->kept[std::string(sql)];
+  }
+  sqlite3_stmt* statement = kept == nullptr ? nullptr : kept->statement;
+  if (statement == nullptr) {
+    const int result = sqlite3_prepare_v2(state_->db, sql.data(), static_cast<int>(sql.size()),
+                                          &statement, nullptr);
+    if (result != SQLITE_OK) return SqliteStatus(state_->db, result);
+  }
+  if (kept != nullptr) *kept = {statement, true};
+  return Statement(std::make_unique<SqliteCursor>(state_->db, statement, kept));
+}
+
+bool SqliteConnection::InTransaction() const { return sqlite3_get_autocommit(state_->db) == 0; }
+
+Status SqliteConnection::CopyTo(const std::filesystem::path& path) {
+  sqlite3* to = nullptr;
+  int result = sqlite3_open_v2(path.c_str(), &to, SQLITE_OPEN_READWRITE, nullptr);
+  if (result == SQLITE_OK) {
+    sqlite3_backup* const copy = sqlite3_backup_init(to, "main", state_->db, "main");
+    if (copy != nullptr) {
+      // All pages in one step: one read transaction, so writers cannot make it start again.
+      while ((result = sqlite3_backup_step(copy, -1)) == SQLITE_BUSY || result == SQLITE_LOCKED)
+        sqlite3_sleep(1);
+    }
+    result = copy == nullptr ? sqlite3_errcode(to) : sqlite3_backup_finish(copy);
+  }
+  const Status status = SqliteStatus(to, result);
+  sqlite3_close(to);
+  return status;
 }
 
 Result<Transaction> Transaction::Begin(SqliteConnection* db) {

@@ -15,6 +15,7 @@ struct SqliteOptions {
   int busy_timeout_ms = 10'000;   // wait for locks of other processes
   bool several_machines = false;  // shared by several machines; implied by a network file system
   Duration disk_patience = std::chrono::seconds(10);  // retries of disk errors while opening
+  const Clock* clock = RealClock::Get();              // of leases; outlives the store
 };
 
 // Opens or creates the store. Uses a WAL, in which a synced commit is one fsync; with several
