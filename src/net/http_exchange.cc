@@ -18,7 +18,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr uint32_t kMaxHead = 64 << 10;
 constexpr size_t kBlock = 64 << 10;
 
-class Exchange final : public HttpExchange {
+class Exchange final : public HttpClientExchange {
  public:
   explicit Exchange(std::unique_ptr<ByteChannel> channel) : channel_(std::move(channel)) {
     parser_.header_limit(kMaxHead);
@@ -112,12 +112,13 @@ std::string RenderRequest(const HttpRequest& request, const std::string& host,
   return text + "\r\n" + request.body;
 }
 
-Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
-                                                    std::string_view request, Deadline deadline) {
+Result<std::unique_ptr<HttpClientExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
+                                                          std::string_view request,
+                                                          Deadline deadline) {
   auto exchange = std::make_unique<Exchange>(std::move(channel));
   TRY(SendAll(exchange->channel(), request, deadline));
   TRY(exchange->ReadHead(deadline));
-  return std::unique_ptr<HttpExchange>(std::move(exchange));
+  return std::unique_ptr<HttpClientExchange>(std::move(exchange));
 }
 
 Status ReadWholeBody(HttpStream* stream, Deadline deadline, size_t max_body, std::string* body) {

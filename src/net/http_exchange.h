@@ -10,7 +10,7 @@
 namespace shoal::net {
 
 // A stream that can give its connection away.
-class HttpExchange : public HttpStream {
+class HttpClientExchange : public HttpStream {
  public:
   // The connection, and in `early` what came with the reply's head. Nothing else may be called
   // after it.
@@ -23,8 +23,9 @@ std::string RenderRequest(const HttpRequest& request, const std::string& host,
                           const std::string& upgrade);
 
 // Sends, and returns with the reply's head. DataLoss for what is not HTTP.
-Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
-                                                    std::string_view request, Deadline deadline);
+Result<std::unique_ptr<HttpClientExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
+                                                          std::string_view request,
+                                                          Deadline deadline);
 
 // The rest of a reply. ResourceExhausted over `max_body`.
 Status ReadWholeBody(HttpStream* stream, Deadline deadline, size_t max_body, std::string* body);
