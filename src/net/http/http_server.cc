@@ -274,6 +274,7 @@ class BeastHttpServer final : public HttpServer {
     ConnectionContext context;
     context.core = core_;
     context.peer = PeerOf(from);
+    context.accepted = core_->Now();
     ++core_->accepted;
     std::string key = PeerKey(context.peer.host);
     if (core_->connections >= limits.connections + core_->refusing) {

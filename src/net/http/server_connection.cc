@@ -24,7 +24,7 @@ ServerConnection::ServerConnection(ConnectionContext context,
                                    std::shared_ptr<ServerTransport> transport)
     : context_(std::move(context)),
       transport_(std::move(transport)),
-      since_(context_.core->Now()),
+      since_(context_.accepted),
       progress_(since_) {}
 
 ServerConnection::~ServerConnection() = default;
@@ -54,7 +54,8 @@ void ServerConnection::Close() {
 
 void ServerConnection::FinishSoon() {
   keep_alive_ = false;
-  if (phase_ == Phase::kIdle) Close();
+  if (phase_ == Phase::kIdle) return Close();
+  if (socket_ != nullptr) socket_->Close(1001, "the server stops");
 }
 
 std::optional<TimePoint> ServerConnection::idle_since() const {
@@ -123,6 +124,7 @@ void ServerConnection::OnSent() {
   if (phase_ == Phase::kAnswer) {
     if (const auto stream = stream_.lock()) stream->SetQueued(queued_bytes());
   } else if (phase_ == Phase::kReply && queued_bytes() == 0) {
+    since_ = progress_;
     FinishReply();
   }
 }
@@ -313,6 +315,7 @@ bool ServerConnection::SendHead(int status, const HttpHeaders& headers, ReplyFra
 
 void ServerConnection::SendReply(HttpServerReply reply) {
   if (phase_ != Phase::kAnswer) return;
+  since_ = context_.core->Now();
   uint64_t length = reply.body.size();
   if (head_only_) length = GivenContentLength(reply.headers).value_or(length);
   if (!SendHead(reply.status, reply.headers, ReplyFraming::kLength, length)) {
@@ -363,6 +366,7 @@ void ServerConnection::SendPart(std::string part, bool last) {
     if (const auto stream = stream_.lock()) stream->SetQueued(queued_bytes());
     return;
   }
+  since_ = context_.core->Now();
   if (chunked_ && !head_only_) transport_->Send("0\r\n\r\n");
   stream_.reset();
   phase_ = Phase::kReply;
@@ -381,7 +385,6 @@ void ServerConnection::StartWebSocket(const std::shared_ptr<ServerWebSocket>& so
 }
 
 void ServerConnection::FinishReply() {
-  since_ = context_.core->Now();
   gone_.reset();
   length_left_.reset();
   if (!keep_alive_) return Linger();

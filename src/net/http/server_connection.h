@@ -37,6 +37,7 @@ struct ConnectionContext {
   ConnectionOwner* owner = nullptr;  // until Close
   PeerAddress peer;
   std::string peer_key;  // counted in ServerCore::peers; empty: not
+  TimePoint accepted;
   bool refused = false;  // over a limit: its first request is answered with 503
 };
 

@@ -60,10 +60,11 @@ FileStamp StampOf(const std::string& path) {
   return {file.st_ino, file.st_size, file.st_mtim};
 }
 
-// http/1.1 for whoever asks; without the extension, or without it in the list, it is that anyway.
+// Answers ALPN with http/1.1; a client that does not offer it gets it anyway.
 int ChooseProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
                    const unsigned char* offered, unsigned offered_size, void*) {
-  constexpr unsigned char kOurs[] = "\x08http/1.1";
+  // OpenSSL keeps a pointer into it.
+  static constexpr unsigned char kOurs[] = "\x08http/1.1";
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_size, kOurs, sizeof kOurs - 1, offered, offered_size) !=
       OPENSSL_NPN_NEGOTIATED)

@@ -23,10 +23,10 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Socket = asio::basic_stream_socket<tcp, asio::io_context::executor_type>;
 
-constexpr size_t kReadBlock = 64 << 10;     // of a thread, for connections without TLS
-constexpr size_t kTlsReadBlock = 16 << 10;  // of a connection
-constexpr size_t kJoin = 16 << 10;          // blocks up to this size are joined
-constexpr size_t kMostBuffers = 16;         // of one call
+constexpr size_t kReadBlock = 64 << 10;    // of a thread, for connections without TLS
+constexpr size_t kTlsReadBlock = 4 << 10;  // of a connection
+constexpr size_t kJoin = 16 << 10;         // blocks up to this size are joined
+constexpr size_t kMostBuffers = 16;        // of one call
 
 // What waits to be sent.
 class Outbox {

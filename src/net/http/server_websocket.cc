@@ -59,11 +59,15 @@ class WaitingHandler final : public Waiting {
 // A transport as Beast's WebSocket reads and writes it. One read and one write at a time.
 class TransportBytes final : public ServerTransport::User {
  public:
-  TransportBytes(std::shared_ptr<ServerTransport> transport, std::string early)
-      : transport_(std::move(transport)), early_(std::move(early)) {}
+  TransportBytes(std::shared_ptr<ServerTransport> transport, std::string early, const Clock* clock)
+      : transport_(std::move(transport)),
+        early_(std::move(early)),
+        clock_(clock),
+        heard_(clock->Now()) {}
 
   asio::io_context& context() const { return transport_->loop()->context(); }
-  uint64_t received() const { return received_; }
+  // When something came.
+  TimePoint heard() const { return heard_; }
   ServerTransport* transport() const { return transport_.get(); }
 
   void BeginRead(asio::mutable_buffer to, std::unique_ptr<Waiting> read) {
@@ -96,7 +100,7 @@ class TransportBytes final : public ServerTransport::User {
   }
 
   void OnBytes(std::string_view bytes) override {
-    received_ += bytes.size();
+    heard_ = clock_->Now();
     auto read = std::move(read_);
     if (read == nullptr) {
       early_.append(bytes);
@@ -118,7 +122,8 @@ class TransportBytes final : public ServerTransport::User {
  private:
   const std::shared_ptr<ServerTransport> transport_;
   std::string early_;  // come, not asked for yet
-  uint64_t received_ = 0;
+  const Clock* const clock_;
+  TimePoint heard_;
   error_code error_;
   asio::mutable_buffer to_;
   std::unique_ptr<Waiting> read_;
@@ -188,9 +193,9 @@ class BeastServerWebSocket final : public ServerWebSocket,
 
   void Start(std::shared_ptr<ServerTransport> transport, const HttpServerRequest& request,
              const std::string& protocol, std::string early) override {
-    bytes_ = std::make_shared<TransportBytes>(transport, std::move(early));
+    bytes_ = std::make_shared<TransportBytes>(transport, std::move(early),
+                                              connection_->core()->options.clock);
     transport->SetUser(bytes_);
-    heard_ = pinged_ = connection_->core()->Now();
     stream_ = std::make_unique<Stream>(TransportLayer(bytes_));
     Configure(protocol);
     http::request<http::empty_body> upgrade(http::verb::get, request.target, 11);
@@ -207,10 +212,10 @@ class BeastServerWebSocket final : public ServerWebSocket,
     if (ended_) return;
     if (close_sent_ && now - *close_sent_ > kCloseTime) return End(kLost, "no answer to a close");
     if (!open_ || !reading_ || close_sent_) return;
-    if (bytes_->received() != std::exchange(received_, bytes_->received())) heard_ = now;
+    const TimePoint heard = std::max(bytes_->heard(), reading_since_);
     const Duration interval = connection_->core()->options.limits.ping_interval;
-    if (now - heard_ > 2 * interval) return End(kLost, "no ping was answered");
-    if (now - std::max(heard_, pinged_) < interval || std::exchange(pinging_, true)) return;
+    if (now - heard > 2 * interval) return End(kLost, "no ping was answered");
+    if (now - std::max(heard, pinged_) < interval || std::exchange(pinging_, true)) return;
     pinged_ = now;
     stream_->async_ping({}, [self = shared_from_this()](error_code) { self->pinging_ = false; });
   }
@@ -242,24 +247,24 @@ class BeastServerWebSocket final : public ServerWebSocket,
   void OnMessage(std::function<void(std::string_view bytes, bool text)> fn) override {
     const std::lock_guard lock(mu_);
     if (closed_) return;
-    on_message_ = std::make_shared<decltype(fn)>(std::move(fn));
+    callbacks_.message = std::make_shared<decltype(fn)>(std::move(fn));
     connection_->port()->Post([self = shared_from_this()] { self->ReadNext(); });
   }
 
   void OnDrained(std::function<void()> fn) override {
     const std::lock_guard lock(mu_);
-    if (!closed_) on_drained_ = std::move(fn);
+    if (!closed_) callbacks_.drained = std::move(fn);
   }
 
   void OnClosed(std::function<void(uint16_t code, std::string reason)> fn) override {
     {
       const std::lock_guard lock(mu_);
       if (!closed_) {
-        on_closed_ = std::move(fn);
+        callbacks_.closed = std::move(fn);
         return;
       }
     }
-    const auto call = [fn, code = close_code_, reason = close_reason_] { fn(code, reason); };
+    const auto call = [fn, end = end_] { fn(end.first, end.second); };
     if (!connection_->port()->Post(call)) call();
   }
 
@@ -285,9 +290,9 @@ class BeastServerWebSocket final : public ServerWebSocket,
     if (options.websocket_deflate) {
       websocket::permessage_deflate deflate;
       deflate.server_enable = true;
-      // 4 KiB of history: some 20 KiB a connection instead of 260.
+      // 4 KiB of history for what is sent. The client's side cannot be bounded: those that do not
+      // offer it would not be compressed at all.
       deflate.server_max_window_bits = 12;
-      deflate.client_max_window_bits = 12;
       deflate.memLevel = 4;
       deflate.msg_size_threshold = 256;
       stream_->set_option(deflate);
@@ -316,7 +321,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
         if (closing_) {
           close_sent_ = connection_->core()->Now();
         } else if (std::exchange(undrained_, false)) {
-          drained = on_drained_;
+          drained = callbacks_.drained;
         }
       } else {
         writing_ = true;
@@ -358,10 +363,10 @@ class BeastServerWebSocket final : public ServerWebSocket,
     if (ended_ || !open_ || reading_) return;
     {
       const std::lock_guard lock(mu_);
-      if (on_message_ == nullptr) return;
+      if (callbacks_.message == nullptr) return;
     }
     reading_ = true;
-    heard_ = connection_->core()->Now();
+    if (reading_since_ == TimePoint()) reading_since_ = connection_->core()->Now();
     stream_->async_read(in_, [self = shared_from_this()](error_code error, size_t) {
       self->reading_ = false;
       if (self->ended_) return;
@@ -374,7 +379,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
     std::shared_ptr<std::function<void(std::string_view, bool)>> fn;
     {
       const std::lock_guard lock(mu_);
-      fn = on_message_;
+      fn = callbacks_.message;
     }
     const auto data = in_.cdata();
     if (fn != nullptr)
@@ -398,24 +403,29 @@ class BeastServerWebSocket final : public ServerWebSocket,
   void End(uint16_t code, std::string reason) {
     if (std::exchange(ended_, true)) return;
     const auto self = shared_from_this();
-    std::function<void(uint16_t, std::string)> fn;
-    std::function<void()> dropped;
-    std::shared_ptr<std::function<void(std::string_view, bool)>> dropped_too;
+    Callbacks dropped;
     {
       const std::lock_guard lock(mu_);
       closed_ = true;
-      close_code_ = code;
-      close_reason_ = reason;
-      fn.swap(on_closed_);
-      dropped.swap(on_drained_);
-      dropped_too.swap(on_message_);
+      end_ = {code, reason};
+      std::swap(dropped, callbacks_);
       out_.clear();
       queued_ = 0;
     }
     if (bytes_ != nullptr) bytes_->Fail(asio::error::operation_aborted);
+    // They belong to the loop, which the handler's reference to this may outlive.
+    stream_.reset();
+    bytes_.reset();
     connection_->Close();
-    if (fn) fn(code, std::move(reason));
+    if (dropped.closed) dropped.closed(code, std::move(reason));
   }
+
+  struct Callbacks {
+    // Shared, because a callback may be replaced while it runs.
+    std::shared_ptr<std::function<void(std::string_view, bool)>> message;
+    std::function<void()> drained;
+    std::function<void(uint16_t, std::string)> closed;
+  };
 
   const std::shared_ptr<ServerConnection> connection_;
   const size_t most_queued_;
@@ -431,9 +441,8 @@ class BeastServerWebSocket final : public ServerWebSocket,
   bool pinging_ = false;
   bool ended_ = false;
   std::optional<TimePoint> close_sent_;
-  TimePoint heard_;
+  TimePoint reading_since_;
   TimePoint pinged_;
-  uint64_t received_ = 0;
 
   mutable std::mutex mu_;  // of what follows
   std::deque<std::shared_ptr<const std::string>> out_;
@@ -443,11 +452,8 @@ class BeastServerWebSocket final : public ServerWebSocket,
   bool closing_ = false;
   bool closed_ = false;
   websocket::close_reason our_reason_;
-  uint16_t close_code_ = kLost;
-  std::string close_reason_;
-  std::shared_ptr<std::function<void(std::string_view, bool)>> on_message_;
-  std::function<void()> on_drained_;
-  std::function<void(uint16_t, std::string)> on_closed_;
+  std::pair<uint16_t, std::string> end_{kLost, ""};
+  Callbacks callbacks_;
 };
 
 class Handle final : public HttpWebSocket {
