@@ -78,10 +78,18 @@ Result<std::optional<ImportedJob>> ImportText(std::string_view text, const std::
     return CollectResult(kSlurmScript, file, errors, &diagnostics, &builder);
   }
   std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
-  if (!errors.empty()) return std::optional<ImportedJob>();  // ParseJob reports it
+  if (!errors.empty() && IsTemplate(text)) {
+    job::Errors one(file, {});
+    ReportTemplate(text, &one);
+    return one.ToStatus();
+  }
   const std::vector<const Node*> flat = ListDocuments(&documents);
   const std::vector<JobDocument> jobs = FindJobDocuments(flat);
+  // ParseJob reports errors of a job file.
+  if (!errors.empty() && jobs.empty()) return std::optional<ImportedJob>();
+  if (!errors.empty()) return errors.ToStatus();
   if (jobs.empty()) {
+    if (ReportMarathonPod(flat, &errors)) return errors.ToStatus();
     if (!IsKubernetesOnly(flat)) return std::optional<ImportedJob>();
     ReportNoKnownJob(flat, &errors);
     return errors.ToStatus();

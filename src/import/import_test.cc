@@ -427,7 +427,8 @@ std::string VolcanoJob(const std::string& job_policies, const std::string& polic
          "  maxRetry: 9\n  policies: [" +
          job_policies +
          "]\n  tasks:\n"
-         "    - {name: ps, template: {spec: {containers: [{command: [a]}]}}}\n"
+         "    - {name: ps, template: {spec: {restartPolicy: Never, containers: [{command: "
+         "[a]}]}}}\n"
          "    - {name: worker, replicas: 2, policies: [" +
          policies + "], template: {spec: {restartPolicy: " + restart +
          ", containers: [{command: [a]}]}}}\n";
@@ -665,6 +666,7 @@ TEST(References, FieldsOfThePodAreTheJobsOwn) {
   EXPECT_EQ(job.roles[0].env, (std::map<std::string, std::string>{{"AT", "{{shoal.host}}:1"},
                                                                   {"I", "{{shoal.index}}"},
                                                                   {"IP", "{{shoal.host}}"},
+                                                                  {"PYTHONUNBUFFERED", "1"},
                                                                   {"SPACE", "ml"}}));
   EXPECT_EQ(job.roles[0].command.back(), "exec 'run' \"$IP\"");
 }
@@ -744,6 +746,29 @@ TEST(LaunchLine, TorchrunIsTakenOff) {
 
 std::string Line(const std::string& app) {
   return Import("{\"id\": \"/a\", " + app + "}").roles[0].command.back();
+}
+
+TEST(Marathon, ProgramsHaveItsVariables) {
+  const std::string app =
+      R"({"id":"/team/web","cmd":"java -Xmx${MARATHON_APP_RESOURCE_MEM%.*}m","cpus":0.5,"mem":512,
+          "labels":{"my-tier.1":"front"},"env":{"MARATHON_APP_LABEL_MY_TIER_1":"own"},
+          "container":{"type":"DOCKER","docker":{"image":"java:21"}}})";
+  const job::Job job = Import(app);
+  const auto& env = job.roles[0].env;
+  const std::pair<const char*, const char*> kExpected[] = {
+      {"MARATHON_APP_ID", "/team/web"},       {"MARATHON_APP_RESOURCE_CPUS", "0.5"},
+      {"MARATHON_APP_RESOURCE_MEM", "512.0"}, {"MARATHON_APP_RESOURCE_DISK", "0.0"},
+      {"MARATHON_APP_RESOURCE_GPUS", "0"},    {"MARATHON_APP_DOCKER_IMAGE", "java:21"},
+      {"MARATHON_APP_LABELS", "MY_TIER_1"},   {"MARATHON_APP_LABEL_MY_TIER_1", "own"}};
+  for (const auto& [name, value] : kExpected) {
+    ASSERT_TRUE(env.contains(name)) << name;
+    EXPECT_EQ(env.at(name), value) << name;
+  }
+  const job::Job plain = Import(R"({"id":"/a","cmd":"a"})");
+  EXPECT_EQ(plain.roles[0].resources.cpu, 1);
+  EXPECT_EQ(plain.roles[0].resources.memory_bytes, int64_t{128} << 20);
+  EXPECT_NE(Told(R"({"id":"/a","cmd":"echo $MESOS_TASK_ID"})").find("only Marathon knows"),
+            std::string::npos);
 }
 
 TEST(Marathon, AnAppsOwnVariablesComeBeforeMarathons) {

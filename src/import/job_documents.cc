@@ -13,16 +13,17 @@ using job::Node;
 
 constexpr const char* kKinds =
     "TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob, MXJob, Volcano's Job and CronJob, "
-    "JobSet, TrainJob, Job and CronJob of batch/v1";
-constexpr std::string_view kKindNames[] = {"TFJob",   "PyTorchJob", "MPIJob",  "XGBoostJob",
-                                           "JAXJob",  "PaddleJob",  "MXJob",   "Job",
-                                           "CronJob", "JobSet",     "TrainJob"};
+    "JobSet, TrainJob, RayJob, SparkApplication, Job and CronJob of batch/v1";
+constexpr std::string_view kKindNames[] = {
+    "TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "JAXJob", "PaddleJob",       "MXJob",
+    "Job",   "CronJob",    "JobSet", "TrainJob",   "RayJob", "SparkApplication"};
 
 // The importers. A new format is one file and one line here.
 const std::vector<const Importer*>& Importers() {
   static const std::vector<const Importer*> importers = {
-      &BatchJobImporter(), &KubeflowImporter(), &VolcanoImporter(),  &JobSetImporter(),
-      &TrainJobImporter(), &MarathonImporter(), &MetronomeImporter()};
+      &BatchJobImporter(),         &KubeflowImporter(), &VolcanoImporter(),
+      &JobSetImporter(),           &TrainJobImporter(), &RayJobImporter(),
+      &SparkApplicationImporter(), &MarathonImporter(), &MetronomeImporter()};
   return importers;
 }
 
@@ -66,6 +67,20 @@ std::string DidYouMeanKind(const std::string& kind) {
     if (IsOneTypo(Lower(kind), Lower(known))) return "; did you mean '" + std::string(known) + "'?";
   }
   return "";
+}
+
+// Where a template's first directive is: not a reference of ours, "{{shoal.…}}".
+size_t FindDirective(std::string_view text) {
+  for (size_t at = text.find("{{"); at != text.npos; at = text.find("{{", at + 2)) {
+    if (!text.substr(at).starts_with("{{shoal.")) return at;
+  }
+  return text.npos;
+}
+
+// What to do with a kind that makes jobs of others.
+std::string HintForKind(const std::string& kind) {
+  if (kind != "Kustomization") return DidYouMeanKind(kind);
+  return "; `kubectl kustomize DIRECTORY | shoal run -` runs the job that it makes";
 }
 
 // "2 'train' (a TFJob, line 7)".
@@ -161,8 +176,37 @@ void ReportNoKnownJob(const std::vector<const Node*>& documents, job::Errors* er
                 "got kind " + job::PrintableText(kind->text) + " of apiVersion " +
                     job::PrintableText(version) +
                     ", expected a job of a kind that can be imported: " + kKinds +
-                    DidYouMeanKind(kind->text));
+                    HintForKind(kind->text));
   }
+}
+
+bool IsTemplate(std::string_view text) {
+  const bool object = text.starts_with("apiVersion:") || text.find("\napiVersion:") != text.npos;
+  return object && FindDirective(text) != text.npos;
+}
+
+void ReportTemplate(std::string_view text, job::Errors* errors) {
+  const size_t at = std::min(FindDirective(text), text.size());
+  const std::string_view before = text.substr(0, at);
+  const auto line = std::count(before.begin(), before.end(), '\n');
+  const size_t begin = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
+  errors->Add({static_cast<int>(line) + 1, static_cast<int>(at - begin) + 1}, "",
+              "got a template with '{{ … }}', expected the manifest that it makes: "
+              "`helm template CHART | shoal run -` renders it");
+}
+
+bool ReportMarathonPod(const std::vector<const Node*>& documents, job::Errors* errors) {
+  for (const Node* document : documents) {
+    const Node* containers = document->Find("containers");
+    const bool pod = containers != nullptr && containers->kind == Node::Kind::kList &&
+                     document->Find("id") != nullptr;
+    if (!pod) continue;
+    errors->Add(containers->place, "containers",
+                "got a pod of Marathon, expected an app: its containers share one network and "
+                "their volumes, which tasks do not; make an app of each container");
+    return true;
+  }
+  return false;
 }
 
 void ReportOtherDocuments(const std::vector<const Node*>& documents,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "import/conversion/importer.h"
@@ -38,6 +39,12 @@ JobDocument ChooseJobDocument(const std::vector<JobDocument>& jobs, const std::s
 bool IsKubernetesOnly(const std::vector<const job::Node*>& documents);
 // Adds an error for a Kubernetes file in which no importer recognises a job.
 void ReportNoKnownJob(const std::vector<const job::Node*>& documents, job::Errors* errors);
+// True if the text is a template of Kubernetes objects (Helm, Go's text/template), whose directives
+// "{{ … }}" are no YAML; ReportTemplate adds the error that says how to render it.
+bool IsTemplate(std::string_view text);
+void ReportTemplate(std::string_view text, job::Errors* errors);
+// Adds an error if a document is a pod of Marathon (v2/pods), which is no app; else false.
+bool ReportMarathonPod(const std::vector<const job::Node*>& documents, job::Errors* errors);
 // Reports the documents that are not the selected job as losses.
 void ReportOtherDocuments(const std::vector<const job::Node*>& documents,
                           const std::vector<JobDocument>& jobs, const JobDocument& job,

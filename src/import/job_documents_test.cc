@@ -89,7 +89,7 @@ TEST(Documents, AnotherKindIsNoMisspelling) {
   const auto refused = [](const std::string& kind) {
     return ErrorOf("apiVersion: x/v1\nkind: " + kind + "\nspec: {}\n");
   };
-  for (const char* kind : {"RayJob", "XLAJob", "SparkApplication", "Pod", "PVC"})
+  for (const char* kind : {"RayService", "XLAJob", "SparkConnect", "Pod", "PVC"})
     EXPECT_EQ(refused(kind).find("did you mean"), std::string::npos) << refused(kind);
   EXPECT_NE(refused("TFjob").find("did you mean 'TFJob'"), std::string::npos);
   EXPECT_NE(refused("PyTorhcJob").find("did you mean 'PyTorchJob'"), std::string::npos);

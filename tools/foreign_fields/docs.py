@@ -12,7 +12,8 @@ DOCS = os.path.join("docs", "import.md")
 BEGIN = "<!-- Made by tools/foreign_fields/docs.py of src/import/fields; change it there. -->"
 END = "<!-- End of what is made. -->"
 TITLES = {"kubernetes": "Pods and plain Jobs of Kubernetes", "kubeflow": "Kubeflow", "volcano": "Volcano",
-          "jobset": "JobSet", "trainer": "TrainJob of Kubeflow Trainer", "marathon": "Marathon", "metronome": "Jobs of Metronome",
+          "jobset": "JobSet", "trainer": "TrainJob of Kubeflow Trainer", "ray": "RayJob of KubeRay",
+          "spark": "SparkApplication of the Spark operator", "marathon": "Marathon", "metronome": "Jobs of Metronome",
           "slurm": "Options in batch scripts of Slurm"}
 
 

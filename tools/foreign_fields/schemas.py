@@ -71,9 +71,23 @@ OTHERWISE = {("JobSet", "dependsOn"): "JobSetDependsOn", ("PaddleJob", "elasticP
              ("TrainingRuntime", "mlPolicy"): "TrainingRuntimeMlPolicy", ("TrainingRuntime", "torch"): "TrainingRuntimeTorch",
              ("TrainingRuntime", "mpi"): "TrainingRuntimeMpi", ("TrainingRuntime", "podGroupPolicy"): "TrainingRuntimePodGroupPolicy",
              ("TrainingRuntime", "coscheduling"): "TrainingRuntimeCoscheduling", ("TrainingRuntime", "volcano"): "TrainingRuntimeVolcano",
-             ("TrainingRuntime", "template"): "TrainingRuntimeTemplate", ("TrainingRuntime", "metadata"): "any"}
+             ("TrainingRuntime", "template"): "TrainingRuntimeTemplate", ("TrainingRuntime", "metadata"): "any",
+             ("SparkApplication", "affinity"): "Affinity", ("SparkApplication", "tolerations"): "Toleration",
+             ("SparkApplication", "env"): "EnvVar", ("SparkApplication", "envFrom"): "EnvFromSource",
+             ("SparkApplication", "volumes"): "Volume", ("SparkApplication", "volumeMounts"): "VolumeMount",
+             ("SparkApplication", "podSecurityContext"): "PodSecurityContext",
+             ("SparkApplication", "securityContext"): "SecurityContext", ("SparkApplication", "hostAliases"): "HostAlias",
+             ("SparkApplication", "sidecars"): "Container", ("SparkApplication", "initContainers"): "Container",
+             **{("SparkApplication", field): "any" for field in (
+                 "lifecycle", "dnsConfig", "template", "monitoring", "sparkUIOptions",
+                 "driverIngressOptions", "batchSchedulerOptions")},
+             ("RayJobSpec", "metadata"): "{text}",
+             **{("RayJob", field): "any" for field in (
+                 "submitterPodTemplate", "networkPolicy", "gcsFaultToleranceOptions", "autoscalerOptions", "historyServerOptions",
+                 "deletionStrategy", "headService", "authOptions", "scaleStrategy", "tlsOptions", "upgradeStrategy", "submitterConfig")}}
 # Definitions that other tables have.
-ELSEWHERE = {"PersistentVolumeClaimSpec", "EnvVar", "ResourceRequirements", "VolcanoNetworkTopology", "TrainingRuntimeTemplate",
+ELSEWHERE = {"PersistentVolumeClaimSpec", "EnvVar", "ResourceRequirements", "Affinity", "Toleration", "EnvFromSource", "Volume",
+             "VolumeMount", "PodSecurityContext", "SecurityContext", "HostAlias", "Container", "VolcanoNetworkTopology", "TrainingRuntimeTemplate",
              "any"}
 
 

@@ -37,7 +37,7 @@ Status CheckTask(controller::Store& store, const std::string& id, const std::str
     return Status::Ok();
   const std::string nearest = NearestName(wanted, names);
   return NotFound("job " + id + " has no task " + wanted +
-                  (nearest.empty() ? "" : "; did you mean " + nearest + "?") + " `shoal show " +
+                  (nearest.empty() ? "" : "; did you mean " + nearest + "?") + "; `shoal show " +
                   id + "` lists its tasks");
 }
 

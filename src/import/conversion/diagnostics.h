@@ -37,13 +37,23 @@ class Diagnostics {
   void AddMinorLoss(const job::SourceLocation& place, const std::string& field,
                     const std::string& sentence, const std::string& at);
 
-  void Add(ImportLoss loss) { losses_.push_back(std::move(loss)); }
+  void Add(ImportLoss loss);
+
+  // From now on, a field whose path begins with `prefix` is reported with `name` in its place: an
+  // importer that reads a document made of another one's fields reports the latter. The first
+  // matching prefix applies.
+  void RenameFields(std::string prefix, std::string name) {
+    renamed_.emplace_back(std::move(prefix), std::move(name));
+  }
 
   bool ok() const { return errors_->empty(); }
   std::vector<ImportLoss> TakeLosses() { return std::move(losses_); }
 
  private:
+  std::string NameOf(const std::string& field) const;
+
   const std::string file_;
+  std::vector<std::pair<std::string, std::string>> renamed_;
   job::Errors* const errors_;
   std::vector<ImportLoss> losses_;
 };

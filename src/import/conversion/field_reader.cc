@@ -18,8 +18,10 @@ std::string List(const std::vector<std::string>& words) {
   return text;
 }
 
-// A whole number in YAML or JSON, including 2.0, which some JSON writers produce.
+// A whole number in YAML or JSON, including 2.0, which some JSON writers produce. 010 is none:
+// kubectl's YAML 1.1 reads it as 8.
 std::optional<int64_t> WholeNumber(const std::string& text) {
+  if (text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9') return std::nullopt;
   if (const auto integer = job::ParseInteger(text)) return integer;
   const auto number = job::ParseNumber(text);
   if (!number || *number < -1e15 || *number > 1e15) return std::nullopt;

@@ -21,6 +21,10 @@ constexpr std::string_view kTables[] = {
     ,
 #include "import/fields/trainer.tsv"
     ,
+#include "import/fields/ray.tsv"
+    ,
+#include "import/fields/spark.tsv"
+    ,
 #include "import/fields/marathon.tsv"
     ,
 #include "import/fields/metronome.tsv"

@@ -114,11 +114,18 @@ std::vector<Kind> ClusterKinds() {
   const std::string tasks = R"([{"name":"second","replicas":2,"template":)" + Pod("c") +
                             R"(},{"name":"first","replicas":2,"template":)" + OtherPod("c") +
                             R"(},{"name":"third","template":)" + OtherPod("c") + "}]";
+  // Pods that the kubelet does not restart, so that policies for failed pods count.
+  std::string final_pods = tasks;
+  const std::string begin = R"("spec":{"containers")";
+  for (size_t at = final_pods.find(begin); at != std::string::npos;
+       at = final_pods.find(begin, at + begin.size() + 24)) {
+    final_pods.insert(at + 8, R"("restartPolicy":"Never",)");
+  }
   const std::string volcano =
       R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
           {"event":"PodFailed","action":"RestartJob"}],
           "volumes":[{"mountPath":"/claims","volumeClaimName":"c"}],"tasks":)" +
-      tasks + "}";
+      final_pods + "}";
   return {
       {"VolcanoJob", "VolcanoJob", Document("batch.volcano.sh/v1alpha1", "Job", volcano)},
       {"Job", "Job",
@@ -170,6 +177,27 @@ std::vector<Kind> TrainerKinds() {
           {"TrainingRuntime", "TrainingRuntime", runtime, {}, job("")}};
 }
 
+std::vector<Kind> RayKinds() {
+  return {
+      {"RayJob", "RayJob",
+       Document("ray.io/v1", "RayJob",
+                R"({"entrypoint":"python a.py","rayClusterSpec":{"headGroupSpec":{"template":)" +
+                    Pod("head") +
+                    R"(},"workerGroupSpecs":[{"groupName":"w","replicas":2,"minReplicas":1,
+                            "maxReplicas":1000,"template":)" +
+                    Pod("worker") + "}]}}")}};
+}
+
+std::vector<Kind> SparkKinds() {
+  return {{"SparkApplication", "SparkApplication",
+           Document("sparkoperator.k8s.io/v1beta2", "SparkApplication",
+                    R"({"type":"Scala","sparkVersion":"4","mainApplicationFile":"local:///a.jar",
+                        "restartPolicy":{"type":"OnFailure"},"driver":{"volumeMounts":[{"name":"host","mountPath":"/mnt"},
+                        {"name":"value","mountPath":"/more"}]},"executor":{"instances":2,"volumeMounts":[{"name":"host","mountPath":"/mnt"},
+                        {"name":"value","mountPath":"/more"}]},
+                        "volumes":[{"name":"value"},{"name":"host","hostPath":{"path":"/data"}}]})")}};
+}
+
 std::vector<Kind> MesosKinds() {
   return {
       {"MarathonGroup",
@@ -193,7 +221,8 @@ std::vector<Kind> MesosKinds() {
 
 std::vector<Kind> Kinds() {
   std::vector<Kind> kinds = KubeflowKinds();
-  for (const std::vector<Kind>& more : {ClusterKinds(), TrainerKinds(), MesosKinds()})
+  for (const std::vector<Kind>& more :
+       {ClusterKinds(), TrainerKinds(), RayKinds(), SparkKinds(), MesosKinds()})
     kinds.insert(kinds.end(), more.begin(), more.end());
   return kinds;
 }

@@ -37,6 +37,8 @@ const Importer& KubeflowImporter();
 const Importer& VolcanoImporter();
 const Importer& JobSetImporter();
 const Importer& TrainJobImporter();
+const Importer& RayJobImporter();
+const Importer& SparkApplicationImporter();
 const Importer& MarathonImporter();
 const Importer& MetronomeImporter();
 

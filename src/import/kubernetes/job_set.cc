@@ -3,7 +3,6 @@
 #include "import/kubernetes/job_set.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -11,9 +10,9 @@
 
 #include "import/conversion/importer.h"
 #include "import/kubernetes/batch_job.h"
+#include "import/kubernetes/pod_hosts.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"
-#include "job/spec/cluster_reference.h"
 
 namespace shoal::importer {
 namespace {
@@ -265,78 +264,12 @@ class JobSetReader {
 
   // Pods have the host name SET-JOB-INDEX-POD.SUBDOMAIN, which commands and variables contain.
   void ReplaceHosts(FieldReader* spec) {
-    for (job::Role& role : builder_->job()->roles) {
-      spec->set_at("roles." + role.name);
-      for (const Replicated& one : roles_) {
-        for (auto& [name, value] : role.env) ReplaceHost(one, name, &value, &role, spec);
-        ReportHosts(one, role, spec);
-      }
+    std::vector<PodHosts> pods;
+    for (const Replicated& one : roles_) {
+      const std::string prefix = builder_->job()->name + "-" + one.name + "-";
+      pods.push_back({one.role, prefix, prefix + "0-0", subdomain_});
     }
-  }
-
-  // Finds the host of the first pod of `one` in the text: (position, length); (npos, 0) if it is
-  // absent.
-  std::pair<size_t, size_t> FindHost(const Replicated& one, const std::string& text) const {
-    const std::string host = builder_->job()->name + "-" + one.name + "-0-0";
-    const auto part = [&](size_t i) {
-      return i < text.size() &&
-             (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-');
-    };
-    for (size_t at = text.find(host); at != text.npos; at = text.find(host, at + 1)) {
-      size_t end = at + host.size();
-      const bool inside = at > 0 && (part(at - 1) || text[at - 1] == '.');
-      if (inside || part(end)) continue;
-      const std::string domain = "." + subdomain_;
-      if (text.compare(end, domain.size(), domain) == 0 && !part(end + domain.size())) {
-        while (part(end) || (text.compare(end, 1, ".") == 0 && part(end + 1))) ++end;
-      } else if (text.compare(end, 1, ".") == 0 && part(end + 1)) {
-        continue;
-      }
-      return {at, end - at};
-    }
-    return {text.npos, 0};
-  }
-
-  // Replaces that host in a variable by the task's address. Works if the role has one task, or if a
-  // shell can cut the list of addresses at a comma behind the host.
-  void ReplaceHost(const Replicated& one, const std::string& name, std::string* value,
-                   job::Role* role, FieldReader* spec) {
-    const auto [at, length] = FindHost(one, *value);
-    if (at == value->npos) return;
-    const std::string host = value->substr(at, length);
-    const std::string before = value->substr(0, at);
-    const std::string behind = value->substr(at + length);
-    const std::string hosts = "{{shoal.hosts." + one.role + "}}";
-    const job::Role* other = builder_->FindRole(one.role);
-    if (other->replicas != 1) {
-      const std::string reference = "$(" + name + ")";
-      const bool named = std::ranges::any_of(role->command, [&](const std::string& word) {
-        return word.find(reference) != word.npos;
-      });
-      const bool plain = (before + behind).find_first_of(",'\n") == value->npos;
-      if (role->command.empty() || named || !plain || job::HasReference(before + behind)) return;
-      PrependStatement("export " + name + "=\"${" + name + "%%,*}\"" +
-                           (behind.empty() ? "" : "'" + behind + "'"),
-                       role);
-    }
-    *value = before + hosts + (other->replicas == 1 ? behind : "");
-    spec->AddLoss("",
-                  "the variable " + name + " named the host " + job::PrintableText(host) +
-                      ", a pod's; kept as the host of that task",
-                  true);
-  }
-
-  void ReportHosts(const Replicated& one, const job::Role& role, FieldReader* spec) {
-    const std::string host = builder_->job()->name + "-" + one.name + "-";
-    const auto names = [&](const std::string& text) { return text.find(host) != text.npos; };
-    const bool said = std::ranges::any_of(role.command, names) ||
-                      std::ranges::any_of(role.args, names) ||
-                      std::ranges::any_of(role.env, [&](const auto& v) { return names(v.second); });
-    if (!said) return;
-    spec->AddLoss("", "it names the host " + job::PrintableText(host + "…") +
-                          ", a pod's name there, which no host has here; give it in a variable: "
-                          "{{shoal.hosts." +
-                          one.role + "}} is a list of the hosts of that role");
+    ReplacePodHosts(pods, spec, builder_);
   }
 
   const JobSetOptions& ask_;

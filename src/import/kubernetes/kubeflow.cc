@@ -5,6 +5,7 @@
 
 #include "import/conversion/importer.h"
 #include "import/kubernetes/mpi_job.h"
+#include "import/kubernetes/pod_hosts.h"
 #include "import/kubernetes/pod_template.h"
 #include "import/kubernetes/torch_launcher.h"
 #include "job/text/units.h"
@@ -27,6 +28,7 @@ struct Kind {
   std::string_view port;           // name of the framework's port in it
   std::string_view restart;        // default restartPolicy
   std::vector<std::string> roles;  // in rank order
+  bool unbuffered = false;         // the operator sets PYTHONUNBUFFERED
 };
 
 const std::vector<Kind>& Kinds() {
@@ -44,7 +46,8 @@ const std::vector<Kind>& Kinds() {
        "pytorch",
        "pytorchjob-port",
        "OnFailure",
-       {"Master", "Worker"}},
+       {"Master", "Worker"},
+       true},
       {"MPIJob", "mpiReplicaSpecs", Framework::kMpi, "mpi", "", "Never", {"Launcher", "Worker"}},
       // XGBoostJob programs read MASTER_ADDR, RANK and WORLD_SIZE like PyTorch's, and start their
       // tracker themselves.
@@ -54,15 +57,24 @@ const std::vector<Kind>& Kinds() {
        "xgboost",
        "xgboostjob-port",
        "Never",
-       {"Master", "Worker"}},
-      {"JAXJob", "jaxReplicaSpecs", Framework::kJax, "jax", "jaxjob-port", "Never", {"Worker"}},
+       {"Master", "Worker"},
+       true},
+      {"JAXJob",
+       "jaxReplicaSpecs",
+       Framework::kJax,
+       "jax",
+       "jaxjob-port",
+       "Never",
+       {"Worker"},
+       true},
       {"PaddleJob",
        "paddleReplicaSpecs",
        Framework::kPaddle,
        "paddle",
        "master",
        "OnFailure",
-       {"Master", "Worker"}},
+       {"Master", "Worker"},
+       true},
       {"MXJob",
        "mxReplicaSpecs",
        Framework::kPsLite,
@@ -132,6 +144,10 @@ class KubeflowReader {
   void SetRestart(const std::string& policy, job::Role* role, FieldReader* from);
   // Variables of LightGBM workers.
   void FinishXgboost();
+  // The training operator lets Python write its output at once.
+  void SetUnbuffered();
+  // Pods have the host name JOB-ROLE-INDEX, as their services have.
+  void ReplaceHosts();
   // Reports roles that cleanPodPolicy lets run on after the end of the job, and a policy without
   // effect.
   void ReportCleanPolicy();
@@ -383,7 +399,24 @@ void KubeflowReader::Finish() {
     ConvertTorchLaunchers(&torch_, builder_);
   }
   FinishXgboost();
+  SetUnbuffered();
+  ReplaceHosts();
   ReportCleanPolicy();
+}
+
+void KubeflowReader::SetUnbuffered() {
+  if (!kind_.unbuffered) return;
+  for (job::Role& role : builder_->job()->roles) role.env["PYTHONUNBUFFERED"] = "1";
+}
+
+void KubeflowReader::ReplaceHosts() {
+  std::vector<PodHosts> pods;
+  for (const job::Role& role : builder_->job()->roles) {
+    const std::string prefix = builder_->job()->name + "-" + role.name + "-";
+    pods.push_back({role.name, prefix, prefix + "0", ""});
+  }
+  document_.set_at("roles");
+  ReplacePodHosts(pods, &document_, builder_);
 }
 
 // The operator lets tasks run on after the job has succeeded, so that workers can save their parts.

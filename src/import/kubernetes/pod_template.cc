@@ -47,6 +47,7 @@ void ReadPorts(FieldReader* container, const PodOptions& options, job::Role* rol
     }
     port.ReportUnread("ContainerPort");
     if (!options.framework_port.empty() && name == options.framework_port) continue;
+    if (number && options.framework_port_numbers.contains(*number)) continue;
     std::string plain = ToRoleName(name, 15);
     if (plain.empty()) plain = "p" + std::to_string(number.value_or(0));
     const bool known = std::any_of(role->ports.begin(), role->ports.end(),
@@ -164,6 +165,7 @@ FieldReader* ChooseContainer(std::vector<FieldReader>* containers, const PodOpti
 void ReportName(FieldReader* chosen, const PodOptions& options, const job::Role& role) {
   const std::string name = chosen->ReadText("name").value_or("");
   const auto& wanted = options.containers;
+  if (name.empty()) return;
   if (std::find(wanted.begin(), wanted.end(), name) != wanted.end() || name == role.name) return;
   chosen->AddLoss("name",
                   wanted.empty() ? "the container was called " + job::PrintableText(name) +

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ struct PodOptions {
   std::vector<std::string> containers;  // possible names of the program's container; else the first
   std::string framework_port;           // name of the framework's own port
   bool needs_command = true;            // false: other tasks start the programs
+  // The framework's own ports by number, which become no ports of the role.
+  std::set<int64_t> framework_port_numbers = {};
 };
 
 // Fields of a pod that importers need for decisions.

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "job/text/yaml_tree.h"
+#include "import/conversion/node_edit.h"
 
 namespace shoal::importer {
 
@@ -14,18 +14,6 @@ namespace shoal::importer {
 inline constexpr std::string_view kTrainerStep = "trainer";
 inline constexpr std::string_view kDatasetStep = "dataset-initializer";
 inline constexpr std::string_view kModelStep = "model-initializer";
-
-// Merges `patch` into `target` as a strategic merge patch: maps by their keys; lists of containers,
-// variables, volumes, replicated jobs and pull secrets by name, and mounts by path; any other value
-// replaces the target. `field`: the name of the field that holds both. Does nothing if `target` is
-// nullptr. Cost: O(nodes of both).
-void MergePatch(const job::Node& patch, std::string_view field, job::Node* target);
-
-// The value of `key` in a map, added as null if it is missing. A null node becomes a map. nullptr
-// if `map` is nullptr or of another kind, which the reader of the result reports.
-job::Node* FindOrAdd(job::Node* map, const std::string& key);
-// Sets a field of such a map; does nothing where FindOrAdd gives nullptr.
-void SetField(job::Node* map, const std::string& key, job::Node value);
 
 // Finds a replicated job of a JobSetSpec (may be nullptr) by the label of its part, or by its name;
 // nullptr if there is none.

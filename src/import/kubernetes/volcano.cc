@@ -4,6 +4,7 @@
 
 #include "import/conversion/importer.h"
 #include "import/kubernetes/cron_job.h"
+#include "import/kubernetes/pod_hosts.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"
 
@@ -78,6 +79,8 @@ class VolcanoReader {
   void ReportPolicy(const Policy& policy, FieldReader* from);
   // Variables of the plugins env and svc.
   void AddVariables();
+  // Pods have the host name JOB-TASK-INDEX, in the domain JOB with the plugin svc.
+  void ReplaceHosts();
   void MoveHostFiles(job::Role* role);
 
   JobBuilder* const builder_;
@@ -120,6 +123,7 @@ void VolcanoReader::ReadSpec(FieldReader* spec) {
   SetSuccess(spec);
   SetOrder();
   AddVariables();
+  ReplaceHosts();
   spec->ReportUnread("VolcanoJobSpec");
 }
 
@@ -274,16 +278,24 @@ void VolcanoReader::SetRestart(const PodSummary& pod, const std::vector<Policy>&
   task->set_at("roles." + role->name + ".restart");
   const std::string* failed = ActionFor("PodFailed", policies, policies_);
   if (failed == nullptr) failed = ActionFor("TaskFailed", policies, policies_);
-  // The kubelet restarts these in place: the pod does not fail.
-  if (pod.restart_policy == "OnFailure" || pod.restart_policy == "Always") {
+  // The kubelet restarts these in place: the pod does not fail. Without a policy a pod has Always.
+  if (pod.restart_policy != "Never") {
     restart.when = RestartWhen::kAlways;
     restart.limit = kUnlimitedRestarts;
     builder_->SetScope(role, RestartScope::kTask);
-    if (pod.restart_policy == "Always") {
-      task->AddLoss(
-          "template",
-          "restartPolicy 'Always' started also tasks again that had ended with 0; not kept: "
-          "a task that has ended well has ended");
+    if (pod.restart_policy != "OnFailure") {
+      task->AddLoss("template", std::string(pod.restart_policy.empty()
+                                                ? "no restartPolicy is given, which is 'Always': it"
+                                                : "restartPolicy 'Always'") +
+                                    " started also tasks again that had ended with 0; not kept: "
+                                    "a task that has ended well has ended");
+    }
+    if (failed != nullptr && !failed->empty()) {
+      task->AddLoss("policies",
+                    job::PrintableText(*failed) +
+                        " was for failed pods, and with this restartPolicy none failed; not kept: "
+                        "a program that fails starts again in its task",
+                    true);
     }
   } else {
     SetFailure(failed == nullptr ? "" : *failed, role, task);
@@ -529,6 +541,16 @@ void VolcanoReader::AddVariables() {
       "kept in VC_…_HOSTS, and as files where a command names them: tasks of one machine "
       "share its address, so that what listens at a fixed port wants the addresses with "
       "ports, in SHOAL_CLUSTER or by {{shoal.addresses.ROLE}}");
+}
+
+void VolcanoReader::ReplaceHosts() {
+  const std::string& job = builder_->job()->name;
+  std::vector<PodHosts> pods;
+  for (const auto& [role, task] : tasks_) {
+    const std::string prefix = job + "-" + task + "-";
+    pods.push_back({role, prefix, prefix + "0", job});
+  }
+  ReplacePodHosts(pods, &document_, builder_);
 }
 
 class Volcano final : public Importer {

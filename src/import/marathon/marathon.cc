@@ -7,6 +7,7 @@
 #include "import/conversion/importer.h"
 #include "import/marathon/marathon_health.h"
 #include "import/marathon/marathon_settings.h"
+#include "import/marathon/marathon_variables.h"
 #include "import/marathon/trailing_sleep.h"
 #include "job/text/units.h"
 
@@ -250,6 +251,7 @@ void MarathonReader::ReadApp(FieldReader app, const std::string& base) {
   ReadPorts(&app, role);
   ReadCommand(&app, role);
   ReadRestart(&app, role);
+  if (builder_->job()->framework != Framework::kPsLite) SetMarathonVariables(app, id, role);
   ReadMarathonHealth(&app, DefinePortVariables(role, id), role);
   ReadDependencies(&app, id);
   ids_[role->name] = id;
@@ -283,10 +285,11 @@ void MarathonReader::ReadCommand(FieldReader* app, job::Role* role) {
 }
 
 void MarathonReader::ReadResources(FieldReader* app, job::Role* role) {
-  role->resources.cpu = app->ReadNumber("cpus", 0, job::kMaxCpus).value_or(0);
-  if (const auto mem = app->ReadNumber("mem", 1, static_cast<double>(job::kMaxMemoryBytes >> 20))) {
-    role->resources.memory_bytes = static_cast<int64_t>(std::ceil(*mem)) << 20;
-  }
+  // Marathon's defaults of an app.
+  role->resources.cpu = app->ReadNumber("cpus", 0, job::kMaxCpus).value_or(1);
+  const double most = static_cast<double>(job::kMaxMemoryBytes >> 20);
+  const double mib = app->ReadNumber("mem", 1, most).value_or(128);
+  role->resources.memory_bytes = static_cast<int64_t>(std::ceil(mib)) << 20;
   role->resources.gpu = static_cast<int>(app->ReadInteger("gpus", 0, job::kMaxGpus).value_or(0));
 }
 
@@ -452,7 +455,6 @@ std::string MarathonReader::DefinePortVariables(job::Role* role, const std::stri
     role->ports.clear();
     return "";
   }
-  if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id);
   role->env.try_emplace("HOST", "{{shoal.host}}");
   if (role->ports.empty() || role->command.empty()) {
     if (!role->ports.empty()) {

@@ -46,9 +46,35 @@ constexpr const char* kScontrol = R"(scontrol() {
 }
 )";
 
+// srun as a file, for programs that start it (timeout, env, exec); the functions are exported.
+constexpr const char* kSrunFile = R"(slurm_bin=$SHOAL_SCRATCH/slurm-$SLURM_PROCID
+mkdir -p "$slurm_bin" && cat > "$slurm_bin/srun" <<END && chmod +x "$slurm_bin/srun" && PATH=$slurm_bin:$PATH
+#!$BASH
+declare -F srun > /dev/null || { echo "srun: it needs the environment of the job's script" >&2; exit 1; }
+srun "\$@"
+END
+export slurm_ntasks=$SLURM_NTASKS
+)";
+
+// Starts a step's program in srun's directory and with its variables.
+constexpr const char* kSrunIn = R"(slurm_in() {
+  local dir=$1 exports=$2 one=
+  shift 2
+  [ -n "$dir$exports" ] || { "$@"; return; }
+  (
+    [ -z "$dir" ] || cd "$dir" || exit
+    while [ -n "$exports" ]; do
+      one=${exports%%,*} exports=${exports#"${exports%%,*}"} exports=${exports#,}
+      case $one in [A-Za-z_]*=*) export "$one" ;; esac
+    done
+    "$@"
+  )
+}
+)";
+
 // Options of srun that take their value from the next word.
 constexpr const char* kSrunOptions = R"(srun() {
-  local n=$SLURM_NTASKS nodes= at= i=
+  local n= nodes= per= at= dir= exports= i= all=${SLURM_NTASKS:-$slurm_ntasks}
   while [ $# -gt 0 ]; do
     case $1 in
       --) shift; break ;;
@@ -58,20 +84,34 @@ constexpr const char* kSrunOptions = R"(srun() {
       -N|--nodes) nodes=$2; shift 2 ;;
       -N[0-9]*) nodes=${1#-N}; shift ;;
       --nodes=*) nodes=${1#*=}; shift ;;
+      --ntasks-per-node) per=$2; shift 2 ;;
+      --ntasks-per-node=*) per=${1#*=}; shift ;;
+      -D|--chdir) dir=$2; shift 2 ;;
+      --chdir=*) dir=${1#*=}; shift ;;
+      --export) exports=$2; shift 2 ;;
+      --export=*) exports=${1#*=}; shift ;;
       -w|--nodelist) at=$2; shift 2 ;;
       --nodelist=*) at=${1#*=}; shift ;;
-      -[ABCDFGJLMPSTUWbcdegijmopqrtx]) shift 2 ;;
-      --account|--chdir|--comment|--constraint|--cpu-bind|--cpu_bind|--cpus-per-gpu|--cpus-per-task|--distribution) shift 2 ;;
-      --error|--exclude|--export|--gpu-bind|--gpus|--gpus-per-node|--gpus-per-task|--gres|--gres-flags|--hint|--input) shift 2 ;;
+      -[ABCFGJLMPSTUWbcdegijmopqrtx]) shift 2 ;;
+      --account|--comment|--constraint|--cpu-bind|--cpu_bind|--cpus-per-gpu|--cpus-per-task|--distribution) shift 2 ;;
+      --error|--exclude|--gpu-bind|--gpus|--gpus-per-node|--gpus-per-task|--gres|--gres-flags|--hint|--input) shift 2 ;;
       --job-name|--jobid|--mem|--mem-bind|--mem-per-cpu|--mem-per-gpu|--mpi|--ntasks-per-core|--ntasks-per-gpu) shift 2 ;;
-      --ntasks-per-node|--ntasks-per-socket|--open-mode|--output|--partition|--qos|--relative|--reservation) shift 2 ;;
+      --ntasks-per-socket|--open-mode|--output|--partition|--qos|--relative|--reservation) shift 2 ;;
       --signal|--threads|--threads-per-core|--time|--wait|--container-[a-z]*) case $1 in *=*) shift ;; *) shift 2 ;; esac ;;
       -*) shift ;;
       *) break ;;
     esac
   done
   nodes=${nodes%%-*}
-  [ -z "$nodes" ] || [ "$n" != "$SLURM_NTASKS" ] || n=$((nodes * SLURM_NTASKS / SLURM_NNODES))
+  if [ -n "$n" ]; then per=
+  elif [ -n "$per" ]; then n=$((per * ${nodes:-${SLURM_NNODES:-1}}))
+  elif [ -n "$nodes" ]; then n=$((nodes * all / ${SLURM_NNODES:-1}))
+  else n=$all
+  fi
+  if ! [ "$n" -le "$all" ] 2> /dev/null; then
+    echo "srun: a step of '$n' tasks in a job of $all: give their number with #SBATCH --ntasks" >&2
+    return 1
+  fi
   case $at in *[,[]*) at= ;; esac
   if [ "$1" = hostname ] && [ "$n" = 1 ]; then
     echo "${at:-${SLURM_JOB_NODELIST%%,*}}"
@@ -79,23 +119,30 @@ constexpr const char* kSrunOptions = R"(srun() {
   fi
 )";
 
-constexpr const char* kSrunAlone = R"(  "$@"
+constexpr const char* kSrunAlone = R"(  slurm_in "$dir" "$exports" "$@"
 }
 )";
 
-constexpr const char* kSrunMpi = R"(  command mpirun -np "$n" "$@"
+constexpr const char* kSrunMpi = R"(  slurm_in "$dir" "$exports" command mpirun -np "$n" "$@"
 }
 )";
 
-// A step smaller than the job runs on the first tasks, or on those of the node.
-constexpr const char* kSrunRanked = R"(  if [ -n "$at" ]; then
+// A step smaller than the job runs on the first tasks, on those of each node, or on one node.
+constexpr const char* kSrunRanked = R"(  local rank=$SLURM_PROCID
+  if [ -n "$at" ]; then
     local hosts=(${SLURM_JOB_NODELIST//,/ })
     for i in "${!hosts[@]}"; do [ "${hosts[$i]}" != "$at" ] || break; done
     [ "$i" = "$SLURM_NODEID" ] && [ "$SLURM_LOCALID" -lt "$n" ] || return 0
+    rank=$SLURM_LOCALID
+    [ "$n" -le "${SHOAL_LOCAL_SIZE:-1}" ] || n=${SHOAL_LOCAL_SIZE:-1}
+  elif [ -n "$per" ]; then
+    [ "$SLURM_NODEID" -lt "${nodes:-$SLURM_NNODES}" ] && [ "$SLURM_LOCALID" -lt "$per" ] || return 0
+    rank=$((SLURM_NODEID * per + SLURM_LOCALID))
   else
     [ "$SLURM_PROCID" -lt "$n" ] || return 0
   fi
-  slurm_step "$@"
+  SLURM_NTASKS=$n SLURM_NPROCS=$n SLURM_STEP_NUM_TASKS=$n SLURM_PROCID=$rank \
+    slurm_in "$dir" "$exports" slurm_step "$@"
 }
 )";
 
@@ -134,7 +181,7 @@ export slurm_address slurm_port
 export -f torchrun accelerate python python3
 )";
 
-constexpr const char* kExportFunctions = R"(export -f srun scontrol slurm_step
+constexpr const char* kExportFunctions = R"(export -f srun scontrol slurm_in
 )";
 
 // The array index of this task.
@@ -172,9 +219,12 @@ std::string SlurmPrelude(SlurmStepMode steps, const std::vector<int64_t>& array)
   text += kScontrol;
   if (steps == SlurmStepMode::kTorch) text += kStepTorch;
   if (steps == SlurmStepMode::kRanked) text += kStepRanked;
+  text += kSrunIn;
   text += kSrunOptions;
   text += ranked ? kSrunRanked : steps == SlurmStepMode::kMpi ? kSrunMpi : kSrunAlone;
-  if (ranked) text += kExportFunctions;
+  text += kExportFunctions;
+  if (ranked) text += "export -f slurm_step\n";
+  text += kSrunFile;
   return text + "# The script.\n";
 }
 

@@ -140,9 +140,25 @@ class BatchScript {
       return;
     }
     if (tasks_ == 0) tasks_ = static_cast<int>(all);
+    RaiseToSteps();
     if (nodes_ > tasks_) nodes_ = tasks_;
     const std::string array = TextOf("array");
     if (!array.empty()) ReadArray(array);
+  }
+
+  // A step may have more tasks than the options give, by `srun -n 8` on a node of its own. They
+  // share the processors that the options give.
+  void RaiseToSteps() {
+    allocated_ = tasks_;
+    per_node_ = std::max(per_node_, script_.step_per_node);
+    const int64_t all = int64_t{1} * std::max(1, nodes_) * script_.step_per_node;
+    tasks_ = static_cast<int>(
+        std::min<int64_t>(std::max<int64_t>({tasks_, script_.step_tasks, all}), job::kMaxTasks));
+  }
+  // The processors of `tasks` tasks.
+  int64_t CpusOf(int tasks) const {
+    if (cpus_ == 0) return tasks;
+    return std::max<int64_t>(1, int64_t{1} * tasks * cpus_ * allocated_ / std::max(1, tasks_));
   }
 
   void ReadArray(const std::string& text) {
@@ -206,7 +222,7 @@ class BatchScript {
   job::Resources ResourcesOf(int tasks, bool whole_node) {
     job::Resources resources;
     if (!builder_->job()->slurm.exclusive && (cpus_ > 0 || per_node_ > 0 || tasks > 1))
-      resources.cpu = static_cast<double>(tasks) * std::max(1, cpus_);
+      resources.cpu = static_cast<double>(CpusOf(tasks));
     resources.gpu = task_gpus_ * tasks;
     if (resources.gpu == 0) {
       const int on_node = node_gpus_ > 0 ? node_gpus_ : tasks_ > 0 ? all_gpus_ : 0;
@@ -222,7 +238,8 @@ class BatchScript {
     const int64_t per_gpu = MemoryOf("mem-per-gpu");
     const int64_t of_node = MemoryOf("mem");
     if (per_cpu > 0) {
-      resources.memory_bytes = MultiplyBounded(MultiplyBounded(per_cpu, tasks), std::max(1, cpus_));
+      resources.memory_bytes =
+          MultiplyBounded(per_cpu, static_cast<int>(std::min<int64_t>(CpusOf(tasks), INT32_MAX)));
     } else if (per_gpu > 0) {
       resources.memory_bytes = MultiplyBounded(per_gpu, std::max(1, resources.gpu));
     } else {
@@ -558,7 +575,8 @@ class BatchScript {
   int nodes_ = 0;  // 0: open
   int tasks_ = 0;
   int per_node_ = 0;
-  int cpus_ = 0;  // of a task; 0: open
+  int allocated_ = 0;  // tasks by the options alone
+  int cpus_ = 0;       // of a task; 0: open
   int node_gpus_ = 0;
   int task_gpus_ = 0;
   int all_gpus_ = 0;

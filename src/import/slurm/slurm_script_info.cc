@@ -1,17 +1,30 @@
 #include "import/slurm/slurm_script_info.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "import/slurm/slurm_options.h"
+#include "job/text/units.h"
 
 namespace shoal::importer {
 namespace {
 
+constexpr int64_t kMost = 1'000'000;        // tasks; more than a job may have
 constexpr size_t kLongestScript = 100'000;  // the script is an argument of bash: at most 128 KiB
 constexpr std::string_view kTorch[] = {"torchrun",    "torch.distributed", "accelerate launch",
                                        "MASTER_ADDR", "deepspeed",         "init_process_group"};
 constexpr std::string_view kValued =
     "ABCDFGJLMNPSTUWbcdegijmnopqrtwx";  // short options of srun with a value
+
+// Programs that start the program of their further words.
+constexpr std::string_view kStarters[] = {"env",     "timeout",  "nice",    "ionice", "stdbuf",
+                                          "numactl", "setsid",   "taskset", "time",   "xargs",
+                                          "chrt",    "unbuffer", "strace"};
+// Variables that srun's numbers of tasks come from, and that are no more than the job's.
+constexpr std::string_view kOwnCounts[] = {"$SLURM_NTASKS", "$SLURM_NNODES", "$SLURM_NPROCS",
+                                           "$SLURM_JOB_NUM_NODES", "$SLURM_NTASKS_PER_NODE"};
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -79,7 +92,13 @@ class ScriptAnalyzer {
 
   void ReadCommand(const ShellCommand& command) {
     const std::string program = BaseName(command.words[0]);
-    if (program == "srun" && !command.captured) ReadStep(command);
+    if (program == "srun" && !command.captured) ReadStep(command, 0);
+    if (std::ranges::find(kStarters, program) != std::end(kStarters)) {
+      const auto step = std::ranges::find_if(
+          command.words, [](const std::string& word) { return BaseName(word) == "srun"; });
+      if (step != command.words.end() && !command.captured)
+        ReadStep(command, step - command.words.begin());
+    }
     info_.mpirun = info_.mpirun || program == "mpirun" || program == "mpiexec" ||
                    program == "orterun" || program == "mpiexec.hydra";
     if (program != "module" && program != "ml") return;
@@ -89,12 +108,20 @@ class ScriptAnalyzer {
     }
   }
 
-  void ReadStep(const ShellCommand& command) {
+  // `begin`: the word "srun".
+  void ReadStep(const ShellCommand& command, size_t begin) {
     const std::vector<std::string>& words = command.words;
-    bool one = false;
-    size_t i = 1;
-    for (; i < words.size() && words[i].starts_with('-'); ++i) {
+    int64_t tasks = 0;
+    size_t i = begin + 1;
+    for (; i < words.size(); ++i) {
       const std::string& word = words[i];
+      // A variable with options, unless it is the last word.
+      if (word.starts_with('$') && i + 1 < words.size()) {
+        ReadVariableOptions();
+        continue;
+      }
+      if (!word.starts_with('-')) break;
+      const std::string next = i + 1 < words.size() ? words[i + 1] : "";
       if (word.starts_with("--het-group") || word.starts_with("--pack-group") ||
           word == "--multi-prog") {
         diagnostics_->AddError(
@@ -103,9 +130,14 @@ class ScriptAnalyzer {
                 ", expected the same program for all tasks of the job; make a role of "
                 "each program");
       }
-      const bool next_is_one = i + 1 < words.size() && words[i + 1] == "1";
-      one = one || word == "--ntasks=1" || word == "-n1" ||
-            ((word == "-n" || word == "--ntasks") && next_is_one);
+      if (const auto value = ValueOf(word, next, "-n", "--ntasks"))
+        tasks = CountOf(*value, command.line);
+      if (const auto value = ValueOf(word, next, "", "--ntasks-per-node"))
+        RaiseCount(CountOf(*value, command.line), &info_.step_per_node);
+      for (const auto& [letter, name] :
+           {std::pair{"-o", "--output"}, {"-e", "--error"}, {"-i", "--input"}}) {
+        if (ValueOf(word, next, letter, name)) ReportFile(name, command.line);
+      }
       info_.mpi = info_.mpi || (word.starts_with("--mpi=") && word != "--mpi=none");
       info_.image = info_.image || word.starts_with("--container-");
       if (TakesNext(word)) ++i;
@@ -113,7 +145,69 @@ class ScriptAnalyzer {
     const std::string program = i < words.size() ? BaseName(words[i]) : "";
     if (program == "hostname" || program == "nvidia-smi") return;  // prints where it runs
     ++info_.steps;
-    info_.small = info_.small && one;
+    info_.small = info_.small && tasks == 1;
+    RaiseCount(tasks, &info_.step_tasks);
+    if (words[begin].find('/') != std::string::npos) {
+      diagnostics_->AddLoss({command.line, 1}, "srun",
+                            job::PrintableText(words[begin]) +
+                                " is Slurm's own, which knows nothing of this job; call srun "
+                                "without its directory",
+                            "roles");
+    }
+  }
+
+  // Options that a variable holds are those that any line of the script contains.
+  void ReadVariableOptions() {
+    for (size_t at = 0; at < info_.text.size();) {
+      const size_t end = std::min(info_.text.find('\n', at), info_.text.size());
+      const std::string_view line = std::string_view(info_.text).substr(at, end - at);
+      at = end + 1;
+      if (line.substr(std::min(line.find_first_not_of(" \t"), line.size())).starts_with('#'))
+        continue;
+      info_.image = info_.image || line.find("--container-") != std::string_view::npos;
+      info_.mpi = info_.mpi || line.find("--mpi=pmi") != std::string_view::npos;
+    }
+  }
+
+  // The value of an option, with a blank, "=" or, for a letter, nothing before it.
+  static std::optional<std::string> ValueOf(const std::string& word, const std::string& next,
+                                            const std::string& letter, const std::string& name) {
+    if (word == name || (!letter.empty() && word == letter)) return next;
+    if (word.starts_with(name + "=")) return word.substr(name.size() + 1);
+    if (!letter.empty() && word.size() > 2 && word.starts_with(letter) && word[1] != '-')
+      return word.substr(2);
+    return std::nullopt;
+  }
+
+  // 0, and a loss, for a number that only the running script knows.
+  int64_t CountOf(const std::string& text, int line) {
+    if (const auto number = job::ParseInteger(text)) return std::clamp<int64_t>(*number, 0, kMost);
+    std::string plain = text;
+    std::erase_if(plain, [](char c) { return c == '{' || c == '}'; });
+    if (std::ranges::find(kOwnCounts, plain) == std::end(kOwnCounts)) {
+      diagnostics_->AddLoss({line, 1}, "srun",
+                            "its number of tasks is " + job::PrintableText(text) +
+                                ", which is not known before the script runs: the job has as many "
+                                "as #SBATCH says, and a step of more ends with an error; give the "
+                                "number with #SBATCH --ntasks",
+                            "roles");
+    }
+    return 0;
+  }
+
+  static void RaiseCount(int64_t count, int* most) {
+    *most = std::max(*most, static_cast<int>(count));
+  }
+
+  void ReportFile(const std::string& option, int line) {
+    const bool input = option == "--input";
+    if (!files_.insert(option).second) return;
+    const std::string sentence =
+        input ? " said where it reads its input; not kept: give it with < behind the command"
+              : " said where it writes; not kept: `shoal logs` has it; give a file with > behind "
+                "the command";
+    if (input) return diagnostics_->AddLoss({line, 1}, "srun", option + sentence, "roles");
+    diagnostics_->AddMinorLoss({line, 1}, "srun", option + sentence, "roles");
   }
 
   static bool TakesNext(const std::string& word) {
@@ -127,6 +221,7 @@ class ScriptAnalyzer {
   const std::string_view script_;
   Diagnostics* const diagnostics_;
   SlurmScriptInfo info_;
+  std::set<std::string> files_;  // options for files that are reported
 };
 
 }  // namespace

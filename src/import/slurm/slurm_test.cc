@@ -114,6 +114,39 @@ TEST(SlurmScript, TasksBecomeNodesWithProcesses) {
   EXPECT_EQ(apart.roles[0].resources.memory_bytes, int64_t{2} << 30);
 }
 
+TEST(SlurmScript, AStepMayHaveMoreTasksThanTheOptions) {
+  const job::Job one = Lines("--nodes=1 --cpus-per-task=32 --gpus-per-node=8", "srun -n 8 ./a");
+  EXPECT_EQ(one.roles[0].replicas, 1);
+  EXPECT_EQ(one.roles[0].processes, 8);
+  EXPECT_EQ(one.roles[0].resources.cpu, 32);
+  EXPECT_EQ(one.roles[0].resources.gpu, 8);
+  const job::Job two = Lines("-N 2", "srun --ntasks-per-node=4 ./a");
+  EXPECT_EQ(two.roles[0].replicas, 2);
+  EXPECT_EQ(two.roles[0].processes, 4);
+  EXPECT_EQ(Lines("-n 4", "timeout 60 srun -n4 ./a").roles[0].replicas, 4);
+  EXPECT_EQ(Lines("-n 4", "srun --ntasks=2 ./a").roles[0].replicas, 4);
+  EXPECT_NE(Wrong("#!/bin/bash\n#SBATCH --array=0-3\nsrun -n 2 ./a\n").find("for each number"),
+            std::string::npos);
+}
+
+TEST(SlurmScript, OptionsOfStepsThatAreNotKeptAreTold) {
+  const auto told = [](const std::string& step) {
+    const auto imported = ImportText("#!/bin/bash\n#SBATCH -n 4\n" + step + "\n", "f.sh");
+    std::string text;
+    for (const ImportLoss& loss : (*imported)->losses) text += loss.sentence + "\n";
+    return text;
+  };
+  EXPECT_NE(told("srun -o out.%t ./a").find("--output said where it writes"), std::string::npos);
+  EXPECT_NE(told("srun --input=x ./a").find("--input said where it reads"), std::string::npos);
+  EXPECT_NE(told("srun -n ${COUNT} ./a").find("is '${COUNT}'"), std::string::npos);
+  EXPECT_EQ(told("srun -n ${SLURM_NTASKS} ./a").find("number of tasks"), std::string::npos);
+  EXPECT_NE(told("declare -a ARGS=(\n  --container-image $IMAGE\n)\nsrun -l \"${ARGS[@]}\" ./a")
+                .find("ran in a container"),
+            std::string::npos);
+  EXPECT_EQ(told("# --container-image\nsrun $ARGS ./a").find("container"), std::string::npos);
+  EXPECT_NE(told("/usr/bin/srun ./a").find("Slurm's own"), std::string::npos);
+}
+
 TEST(SlurmScript, AScriptWithoutStepsRunsOnce) {
   const job::Job job =
       Lines("--ntasks-per-node=8 --nodes=1 --gpus=2 --mem-per-gpu=8G", "python3 a.py");

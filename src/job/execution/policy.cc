@@ -159,7 +159,8 @@ std::vector<TaskOutcome> WithoutMissing(const Job& job, std::vector<TaskOutcome>
     const bool led = rule.rule == SuccessRule::kFirst && IsIn(rule.roles, role.name);
     std::erase_if(tasks, [&](const TaskOutcome& task) {
       const bool leads = led && task.index == 0;
-      return task.role == role.name && IsBad(task) && !task.ends_job && !leads;
+      return task.role == role.name && IsBad(task) && !task.ends_job && !task.irreplaceable &&
+             !leads;
     });
   }
   return tasks;

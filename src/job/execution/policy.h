@@ -28,6 +28,9 @@ struct TaskOutcome {
   Outcome outcome = Outcome::kUnfinished;
   std::string reason;     // of kFailed; continues "worker 3 …": "exited with 3"
   bool ends_job = false;  // its failure exceeded the job's limits.restarts
+  // It was a parameter server with the only copies of its rows: an elastic role cannot go on
+  // without it.
+  bool irreplaceable = false;
 };
 
 struct Verdict {
@@ -42,8 +45,8 @@ struct Verdict {
 // that does not restart; under `first`, any other worker): it fails the job unless the rule is
 // already fulfilled. A stopped task of a role in the rule counts as not succeeded. In an elastic
 // role, failed and stopped tasks are ignored as long as `min` others run or have succeeded, except
-// the deciding task under `first`. After all tasks have ended the verdict is decided. The first
-// decided verdict is final; the caller stores it. O(tasks).
+// irreplaceable ones and the deciding task under `first`. After all tasks have ended the verdict is
+// decided. The first decided verdict is final; the caller stores it. O(tasks).
 Verdict Judge(const Job& job, const std::vector<TaskOutcome>& tasks);
 
 // ---- What a file says of ends and lines ---------------------------------------------------------

@@ -190,9 +190,11 @@ void AddSparkRoles(JobDraft* draft) {
     if (role == nullptr || draft->Has("roles." + role->name + ".command")) return;
     role->command = {"sh", "-c", line};
   };
-  run("master", "exec spark-class org.apache.spark.deploy.master.Master");
+  run("master",
+      "exec \"${SPARK_HOME:+$SPARK_HOME/bin/}spark-class\" org.apache.spark.deploy.master.Master");
   run("worker",
-      "exec spark-class org.apache.spark.deploy.worker.Worker -d \"$SHOAL_SCRATCH\" \"$MASTER\"");
+      "exec \"${SPARK_HOME:+$SPARK_HOME/bin/}spark-class\" org.apache.spark.deploy.worker.Worker "
+      "-d \"$SHOAL_SCRATCH\" \"$MASTER\"");
 }
 
 // Default roles of the success rule.

@@ -18,4 +18,13 @@ std::string ExplainResizeRefusal(const Role& role, int replicas) {
          std::to_string(role.most()) + " ('min' and 'max' of its job file)";
 }
 
+bool HoldsOnlyCopies(const Job& job, const Role& role) {
+  const std::vector<std::string>& words = role.command.empty() ? job.command : role.command;
+  if (words.size() < 2 || words[0] != "@shoal") return false;
+  if (words[1] == "ps-server") return true;
+  if (words[1] != "learn" || words.size() < 3 || words[2] != "server") return false;
+  const auto copies = job.learn.find("server_copies");
+  return copies == job.learn.end() || copies->second.text == "1";
+}
+
 }  // namespace shoal::job

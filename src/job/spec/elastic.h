@@ -12,5 +12,8 @@ namespace shoal::job {
 std::string ExplainMissingRole(const Job& job);
 // Sentence that says why the role cannot have `replicas` tasks; empty if it can.
 std::string ExplainResizeRefusal(const Role& role, int replicas);
+// Whether the role's tasks are Shoal's parameter servers and each row has one copy: the rows of a
+// server that ends without having moved them are nowhere else. O(1).
+bool HoldsOnlyCopies(const Job& job, const Role& role);
 
 }  // namespace shoal::job

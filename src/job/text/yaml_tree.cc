@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <istream>
 #include <map>
@@ -319,6 +320,41 @@ void AddSyntaxError(std::string_view text, const YAML::Exception& error, int set
           "); check the indentation here and above, and that brackets and quotes are closed");
 }
 
+// The value of "\\uXXXX" at the begin of the text, or -1.
+int EscapedUnit(std::string_view text) {
+  if (text.size() < 6 || !text.starts_with("\\u")) return -1;
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data() + 2, text.data() + 6, value, 16);
+  return error == std::errc() && stop == text.data() + 6 ? value : -1;
+}
+
+// JSON escapes a character beyond U+FFFF as a pair of surrogates ("\\ud83d\\ude00"), which YAML
+// does not have: puts the characters in their place. Columns behind them in the same line move.
+std::string JoinSurrogates(std::string_view text) {
+  std::string joined;
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] != '\\') {
+      joined += text[at++];
+      continue;
+    }
+    const int high = EscapedUnit(text.substr(at));
+    const bool pair = high >= 0xd800 && high < 0xdc00;
+    const int low = pair && at + 6 < text.size() ? EscapedUnit(text.substr(at + 6)) : -1;
+    if (low < 0xdc00 || low >= 0xe000) {
+      joined += text.substr(at, 2);
+      at += std::min<size_t>(2, text.size() - at);
+      continue;
+    }
+    const int code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+    joined += static_cast<char>(0xf0 | (code >> 18));
+    joined += static_cast<char>(0x80 | ((code >> 12) & 0x3f));
+    joined += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
+    joined += static_cast<char>(0x80 | (code & 0x3f));
+    at += 12;
+  }
+  return joined;
+}
+
 // Parses at most `most` documents; an empty list after an error.
 std::vector<Node> Parse(std::string_view text, int set, size_t most, Errors* errors) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
@@ -327,6 +363,12 @@ std::vector<Node> Parse(std::string_view text, int set, size_t most, Errors* err
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   if (!CheckBytes(text, set, errors)) return {};
+  std::string joined;
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
+    joined = JoinSurrogates(text);
+    text = joined;
+  }
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
   Builder builder(set, most > 1, errors);

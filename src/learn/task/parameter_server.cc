@@ -156,6 +156,8 @@ Status RunParameterServer(Task& task) {
   // server; the other servers take over its rows.
   if (task.index == 0 || task.servers < 2 || !task.HasLiveWorkers()) return Status::Ok();
   const Status left = server->Leave(kLeaveTimeout);
+  // A job that is ending needs no rows; in one that goes on this is a loss, not a good end.
+  if (!left.ok() && task.HasLiveWorkers()) return left;
   if (!left.ok()) LogInfo("{}", left.message());
   return Status::Ok();
 }

@@ -111,6 +111,7 @@ void CoordinatorCore::Reevaluate() {
   }
   membership_.ReleaseFromExcludedHosts();
   starter_.FinishGroupRestart();
+  scaling_.RecreateLostServers();
   // Each pass may end tasks that had no program, and other roles may follow these.
   bool changed = true;
   while (changed) {

@@ -157,6 +157,64 @@ TEST(ElasticCore, ServersGrowAndShrinkUnderTheirWorkers) {
   EXPECT_EQ(d.Count(Kind::kDrain, *d.core.Find("server", 0)), 1);
 }
 
+job::Job WithParameterServers() {
+  job::Job job = Elastic(1, 2, 2, 3);
+  job.roles[1].command = {"@shoal", "ps-server"};
+  return job;
+}
+
+TEST(ElasticCore, AServerThatDiesBeforeItHasMovedItsRowsIsStartedAgain) {
+  CoreDriver d(WithParameterServers());
+  d.JoinAll();  // workers 1 and 2, servers 3, 4 and 5
+  const int second = *d.core.Find("server", 1);
+  d.Do(Scale{"server", 1, ""});
+  EXPECT_EQ(d.Count(Kind::kDrain), 2);
+  d.End(4, job::Signaled(9));
+  EXPECT_EQ(d.core.state_of(second), TaskState::kEnded) << "server 2 is still leaving";
+  d.End(5, job::Exited(0));
+  EXPECT_EQ(d.core.state_of(second), TaskState::kCreated);
+  EXPECT_EQ(d.records.back().kind, JournalRecord::Kind::kGeneration);
+  const auto scaled = std::find_if(d.records.rbegin(), d.records.rend(), [](const auto& one) {
+    return one.kind == JournalRecord::Kind::kScale;
+  });
+  EXPECT_EQ(scaled->replicas, 2);
+  EXPECT_THAT(scaled->text, HasSubstr("server 1 was stopped: was killed by signal 9 (SIGKILL)"));
+  d.Join(6, "server", 1);
+  EXPECT_EQ(d.core.state_of(second), TaskState::kRunning);
+  EXPECT_EQ(d.core.attempt_of(second), 1);
+  EXPECT_EQ(Hosts(d, "server"), (Names{"h3", "h6"}));
+  for (const MemberId member : {1, 2}) d.End(member, job::Exited(0));
+  for (const MemberId member : {3, 6}) d.End(member, job::Exited(0));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded) << d.core.verdict()->reason;
+}
+
+TEST(ElasticCore, AServerThatFailsForGoodFailsTheJob) {
+  job::Job job = WithParameterServers();
+  job.roles[1].restart.limit = 0;
+  CoreDriver d(job);
+  d.JoinAll();
+  d.End(5, job::Signaled(9));
+  EXPECT_EQ(d.core.job_state(), JobState::kFinishing);
+  for (const MemberId member : {1, 2, 3, 4}) d.End(member, job::Signaled(15));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kFailed);
+  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("server 2 was killed by signal 9"));
+  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("so worker cannot finish"));
+}
+
+TEST(ElasticCore, WithTwoCopiesOfEachRowALostServerIsDoneWithout) {
+  job::Job job = WithParameterServers();
+  job.framework = job::Framework::kShoal;
+  job.roles[1].command = {"@shoal", "learn", "server"};
+  job.learn["server_copies"].text = "2";
+  CoreDriver d(job);
+  d.JoinAll();
+  d.Do(Scale{"server", 2, ""});
+  d.End(5, job::Signaled(9));
+  EXPECT_EQ(d.core.state_of(*d.core.Find("server", 2)), TaskState::kEnded);
+}
+
 TEST(ElasticCore, ThoseWhoStartTogetherStartAgainWithTheNewcomers) {
   job::Job job = Elastic(1, 2, 4);
   job.roles[0].restart.scope = RestartScope::kJob;

@@ -99,4 +99,25 @@ void RoleScaling::On(const LauncherRefused& event) {
   state_->DecideVerdict(job::JobState::kFailed, state_->tasks.NameOf(*number) + " " + why);
 }
 
+void RoleScaling::RecreateLostServers() {
+  if (state_->ending()) return;
+  for (const job::Role& role : state_->job.roles) {
+    if (!role.elastic() || !job::HoldsOnlyCopies(state_->job, role)) continue;
+    const int first = *state_->tasks.Find(role.name, 0);
+    int lost = -1;
+    bool leaving = false;
+    for (int number = first; number < first + role.most(); ++number) {
+      const Task& task = state_->tasks[number];
+      if (!task.scaled_down) continue;
+      leaving = leaving || !task.final;
+      const bool ended = task.final && task.end && task.attempts > 0;
+      if (ended && !task.ended_well() && task.treatment != EndTreatment::kSuspended) lost = number;
+    }
+    if (lost < 0 || leaving) continue;  // a slot is created again once no other one is leaving
+    On(Scale{role.name, state_->tasks.index_of(lost) + 1,
+             state_->tasks.NameOf(lost) + " " + job::Describe(*state_->tasks[lost].end) +
+                 ", before it had moved its rows; it is started again and stays"});
+  }
+}
+
 }  // namespace shoal::rendezvous

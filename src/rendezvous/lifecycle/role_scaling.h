@@ -21,6 +21,10 @@ class RoleScaling {
   void On(const LauncherRefused& event);
   // Ends a slot of an elastic role as lost. Whether the job goes on is SuccessPolicy's decision.
   void AbandonTask(int number, const std::string& why);
+  // Leaving parameter servers that were killed or failed before they had moved their rows count as
+  // dead servers: their slots are created again, so that the rows come back from the checkpoint, or
+  // the clients learn of their loss.
+  void RecreateLostServers();
 
   // Applies kScale.
   void ApplyScale(const JournalRecord& record);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "job/spec/elastic.h"
+
 namespace shoal::rendezvous {
 
 using Kind = Action::Kind;
@@ -60,6 +62,8 @@ void SuccessPolicy::EvaluateSuccess() {
       one.outcome = job::Outcome::kFailed;
       one.reason = TextOf(*task.end);
       one.ends_job = task.treatment == EndTreatment::kRestartsExhausted;
+      one.irreplaceable =
+          task.attempts > 0 && job::HoldsOnlyCopies(state_->job, state_->job.roles[task.role]);
       if (culprit == nullptr) culprit = &task;
     }
     outcomes.push_back(std::move(one));

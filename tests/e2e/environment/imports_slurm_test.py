@@ -45,6 +45,41 @@ class SlurmScriptTest(unittest.TestCase):
         self.assertEqual(out.count("| once"), 1, out)
         self.assertIn("5", err)
 
+    def test_a_step_has_the_tasks_that_srun_says(self):
+        for options, step in (("--nodes=1 --exclusive", "-n 4"), ("--nodes=2", "--ntasks-per-node=2"), ("-N 2 --ntasks-per-node=1", "--ntasks 4")):
+            code, out, err = self.run_script(options, f"srun {step} bash -c 'echo step $SLURM_PROCID of $SLURM_NTASKS'")
+            self.assertEqual(code, 0, out + err)
+            self.assertEqual(sorted(line.split("step ")[1] for line in out.splitlines() if "step " in line), [f"{i} of 4" for i in range(4)], out)
+
+    def test_smaller_steps_are_counted_by_node_or_in_all(self):
+        code, out, err = self.run_script("--nodes=2 --ntasks-per-node=3", """
+srun --ntasks-per-node=1 bash -c 'echo node: $SLURM_PROCID of $SLURM_NTASKS on $SLURM_NODEID'
+srun -n 2 bash -c 'echo first: $SLURM_PROCID of $SLURM_NTASKS'""")
+        self.assertEqual(code, 0, out + err)
+        said = sorted(line.split("] ")[1] for line in out.splitlines() if ": " in line)
+        self.assertEqual(said, ["first: 0 of 2", "first: 1 of 2", "node: 0 of 2 on 0", "node: 1 of 2 on 1"], out)
+
+    def test_a_step_of_more_tasks_than_the_job_is_an_error(self):
+        code, out, err = self.run_script("-N 1", "COUNT=8\nsrun -n $COUNT echo started")
+        self.assertEqual(code, 1, out + err)
+        self.assertNotIn("| started", out)
+        self.assertIn("its number of tasks is '$COUNT'", err)
+        self.assertIn("a step of '8' tasks in a job of 1", out)
+
+    def test_srun_keeps_its_directory_and_variables(self):
+        code, out, err = self.run_script("-n 2", """mkdir -p "$SHOAL_SCRATCH/there"
+srun --export=ALL,MODE=fast,NAME='a b' -D "$SHOAL_SCRATCH/there" bash -c 'echo "$MODE/$NAME in ${PWD##*/}"'
+echo "then ${MODE:-none}" """)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(out.count("| fast/a b in there"), 2, out)
+        self.assertEqual(out.count("| then none"), 2, out)
+
+    def test_programs_that_start_srun_find_it(self):
+        for start in ("timeout 30 srun", "env A=1 srun", "exec srun", "nice -n 1 srun"):
+            code, out, err = self.run_script("-n 2", f"{start} bash -c 'echo rank $SLURM_PROCID'")
+            self.assertEqual(code, 0, start + out + err)
+            self.assertEqual((out.count("| rank 0"), out.count("| rank 1")), (1, 1), start + out)
+
     def test_torchrun_finds_the_other_tasks(self):
         folder = self.program("torchrun")
         code, out, err = self.run_script("--nodes=2", f"""
