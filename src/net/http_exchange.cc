@@ -7,6 +7,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cctype>
+#include <optional>
 
 namespace shoal::net {
 namespace {
@@ -17,19 +18,25 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr uint32_t kMaxHead = 64 << 10;
 constexpr size_t kBlock = 64 << 10;
+constexpr int kMostInterim = 8;
 
-class Exchange final : public HttpExchange {
+class Exchange final : public HttpClientExchange {
  public:
-  explicit Exchange(std::unique_ptr<ByteChannel> channel) : channel_(std::move(channel)) {
-    parser_.header_limit(kMaxHead);
-    parser_.body_limit(boost::none);  // taken out as it comes
-    parser_.eager(true);
+  Exchange(std::unique_ptr<ByteChannel> channel, bool head_only)
+      : channel_(std::move(channel)), head_only_(head_only) {
+    Begin();
   }
   ByteChannel* channel() { return channel_.get(); }
 
   Status ReadHead(Deadline deadline) {
-    while (!parser_.is_header_done()) TRY(Take(deadline));
-    const auto& message = parser_.get();
+    for (int interim = 0;; ++interim) {
+      while (!parser_->is_header_done()) TRY(input_.empty() ? Take(deadline) : TakeRest(deadline));
+      const unsigned status = parser_->get().result_int();
+      if (status / 100 != 1 || status == 101) break;
+      if (interim == kMostInterim) return DataLoss("the answer never comes after its interim ones");
+      Begin();
+    }
+    const auto& message = parser_->get();
     head_.status = static_cast<int>(message.result_int());
     for (const auto& field : message) {
       std::string name(field.name_string());
@@ -43,11 +50,11 @@ class Exchange final : public HttpExchange {
 
   Result<std::string> Next(milliseconds timeout) override {
     const Deadline deadline = SteadyClock::now() + timeout;
-    while (parser_.get().body().empty()) {
-      if (parser_.is_done()) return std::string();
+    while (parser_->get().body().empty()) {
+      if (parser_->is_done()) return std::string();
       TRY(Take(deadline));
     }
-    return std::exchange(parser_.get().body(), {});
+    return std::exchange(parser_->get().body(), {});
   }
 
   void Cancel() override {
@@ -60,7 +67,28 @@ class Exchange final : public HttpExchange {
     return std::move(channel_);
   }
 
+  std::unique_ptr<ByteChannel> TakeForReuse() override {
+    const bool whole = parser_->is_done() && parser_->get().body().empty() && input_.empty();
+    if (!whole || !parser_->keep_alive() || cancelled_) return nullptr;
+    return std::move(channel_);
+  }
+
  private:
+  void Begin() {
+    parser_.emplace();
+    parser_->header_limit(kMaxHead);
+    parser_->body_limit(boost::none);  // taken out as it comes
+    parser_->eager(true);
+    parser_->skip(head_only_);
+  }
+
+  // What came after an interim reply may be the reply, or a part of it.
+  Status TakeRest(Deadline deadline) {
+    const size_t before = input_.size();
+    TRY(Parse());
+    return input_.size() == before && !parser_->is_header_done() ? Take(deadline) : Status::Ok();
+  }
+
   Status Take(Deadline deadline) {
     if (cancelled_) return Cancelled("the call was ended");
     const size_t before = input_.size();
@@ -73,17 +101,17 @@ class Exchange final : public HttpExchange {
   }
 
   Status TakeEnd() {
-    if (!parser_.got_some()) return Unavailable("the connection was closed without an answer");
+    if (!parser_->got_some()) return Unavailable("the connection was closed without an answer");
     boost::system::error_code error;
-    parser_.put_eof(error);
+    parser_->put_eof(error);
     if (error) return Unavailable("the connection broke in the middle of an answer");
     return Status::Ok();
   }
 
   Status Parse() {
-    while (!input_.empty() && !parser_.is_done()) {
+    while (!input_.empty() && !parser_->is_done()) {
       boost::system::error_code error;
-      const size_t taken = parser_.put(boost::asio::buffer(input_), error);
+      const size_t taken = parser_->put(boost::asio::buffer(input_), error);
       input_.erase(0, taken);
       if (error == http::error::need_more) return Status::Ok();
       if (error) return DataLoss("the answer is not HTTP: " + error.message());
@@ -93,7 +121,8 @@ class Exchange final : public HttpExchange {
   }
 
   std::unique_ptr<ByteChannel> channel_;
-  http::response_parser<http::string_body> parser_;
+  const bool head_only_;
+  std::optional<http::response_parser<http::string_body>> parser_;
   std::string input_;  // come, not parsed
   HttpReply head_;
   std::atomic<bool> cancelled_{false};
@@ -102,22 +131,26 @@ class Exchange final : public HttpExchange {
 }  // namespace
 
 std::string RenderRequest(const HttpRequest& request, const std::string& host,
-                          const std::string& upgrade) {
+                          const std::string& upgrade, bool keep_alive) {
   std::string text = request.method + " " + request.target + " HTTP/1.1\r\nHost: " + host + "\r\n";
-  text += upgrade.empty() ? "Connection: close\r\n"
-                          : "Connection: Upgrade\r\nUpgrade: " + upgrade + "\r\n";
+  if (!upgrade.empty()) {
+    text += "Connection: Upgrade\r\nUpgrade: " + upgrade + "\r\n";
+  } else if (!keep_alive) {
+    text += "Connection: close\r\n";
+  }
   for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
   if (!request.body.empty() || request.method == "POST" || request.method == "PUT")
     text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
   return text + "\r\n" + request.body;
 }
 
-Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
-                                                    std::string_view request, Deadline deadline) {
-  auto exchange = std::make_unique<Exchange>(std::move(channel));
+Result<std::unique_ptr<HttpClientExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
+                                                          std::string_view request,
+                                                          Deadline deadline) {
+  auto exchange = std::make_unique<Exchange>(std::move(channel), request.starts_with("HEAD "));
   TRY(SendAll(exchange->channel(), request, deadline));
   TRY(exchange->ReadHead(deadline));
-  return std::unique_ptr<HttpExchange>(std::move(exchange));
+  return std::unique_ptr<HttpClientExchange>(std::move(exchange));
 }
 
 Status ReadWholeBody(HttpStream* stream, Deadline deadline, size_t max_body, std::string* body) {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cctype>
 #include <climits>
 #include <cstring>
 
@@ -98,8 +99,14 @@ class OpenSslContext final : public TlsContext {
     SSL_CTX_set_mode(context_.get(),
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_options(context_.get(), SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_verify(context_.get(), options_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
-                       nullptr);
+    const bool verify = options_.verify && options_.pinned_sha256.empty();
+    SSL_CTX_set_verify(context_.get(), verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    for (char& c : options_.pinned_sha256)
+      c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!options_.pinned_sha256.empty() &&
+        (options_.pinned_sha256.size() != 64 ||
+         options_.pinned_sha256.find_first_not_of("0123456789abcdef") != std::string::npos))
+      return InvalidArgument("the fingerprint of a certificate has 64 hexadecimal digits");
     if (options_.authorities.empty()) {
       SSL_CTX_set_default_verify_paths(context_.get());
     } else {
@@ -119,7 +126,10 @@ class OpenSslContext final : public TlsContext {
     for (;;) {
       ERR_clear_error();
       const int done = SSL_connect(channel->session());
-      if (done == 1) return std::unique_ptr<ByteChannel>(std::move(channel));
+      if (done == 1) {
+        TRY(CheckPin(channel->session(), name));
+        return std::unique_ptr<ByteChannel>(std::move(channel));
+      }
       TRY(Explain(channel->session(), name));
       const ByteChannel::Step step = channel->After(done);
       TRY(step.error);
@@ -178,9 +188,26 @@ class OpenSslContext final : public TlsContext {
     return Status::Ok();
   }
 
+  Status CheckPin(SSL* session, const std::string& name) const {
+    if (options_.pinned_sha256.empty()) return Status::Ok();
+    const Certificate shown(SSL_get1_peer_certificate(session));
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (shown == nullptr || X509_digest(shown.get(), EVP_sha256(), digest, &size) != 1)
+      return Unauthenticated(name + " shows no certificate");
+    constexpr char kHex[] = "0123456789abcdef";
+    std::string text;
+    for (unsigned i = 0; i < size; ++i) text += {kHex[digest[i] >> 4], kHex[digest[i] & 15]};
+    if (text == options_.pinned_sha256) return Status::Ok();
+    return Unauthenticated("the certificate of " + name + " has the fingerprint " + text +
+                           ", expected " + options_.pinned_sha256 +
+                           "; if the server was given another certificate, log in again");
+  }
+
   Status Explain(SSL* session, const std::string& name) const {
     const long result = SSL_get_verify_result(session);  // NOLINT: OpenSSL's type
-    if (result == X509_V_OK || !options_.verify) return Status::Ok();
+    if (result == X509_V_OK || !options_.verify || !options_.pinned_sha256.empty())
+      return Status::Ok();
     std::string text =
         "the certificate of " + name + " is not accepted: " + X509_verify_cert_error_string(result);
     if (result == X509_V_ERR_CERT_NOT_YET_VALID || result == X509_V_ERR_CERT_HAS_EXPIRED)
@@ -188,7 +215,7 @@ class OpenSslContext final : public TlsContext {
     return Unauthenticated(text);
   }
 
-  const TlsOptions options_;
+  TlsOptions options_;
   Context context_;
 };
 

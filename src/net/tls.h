@@ -17,6 +17,9 @@ struct TlsOptions {
   std::string key;          // PEM, of `certificate`
   std::string server_name;  // that the other side must prove; empty: the host that is dialled
   bool verify = true;       // false: any certificate is accepted
+  // SHA-256 of the server's certificate (DER), 64 hex digits: it alone is accepted, whatever its
+  // name, its issuer and its dates are. Empty: the three above count.
+  std::string pinned_sha256;
 };
 
 // Thread-safe, reusable; one for many connections.

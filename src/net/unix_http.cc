@@ -38,8 +38,9 @@ Result<UniqueFd> Connect(const std::string& path, Deadline deadline) {
   return fd;
 }
 
-Result<std::unique_ptr<HttpExchange>> Begin(const std::string& path, const HttpRequest& request,
-                                            bool upgrade, Deadline deadline) {
+Result<std::unique_ptr<HttpClientExchange>> Begin(const std::string& path,
+                                                  const HttpRequest& request, bool upgrade,
+                                                  Deadline deadline) {
   TRY_ASSIGN(UniqueFd fd, Connect(path, deadline));
   return BeginExchange(PlainByteChannel(std::move(fd)),
                        RenderRequest(request, "localhost", upgrade ? "tcp" : ""), deadline);

@@ -10,10 +10,10 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "engine/kubernetes/decode.h"
-#include "engine/kubernetes/no_proxy.h"
 #include "engine/process/child_process.h"
 #include "job/text/yaml_tree.h"
 #include "net/address.h"
+#include "net/http/proxy_environment.h"
 #include "net/http_client.h"
 
 namespace shoal::engine::kubernetes {
@@ -195,7 +195,7 @@ Result<ClusterAccess> InPod(const KubeConfigSources& place) {
 void TakeProxy(const KubeConfigSources& place, ClusterAccess* access) {
   if (!access->proxy.empty() || place.https_proxy.empty()) return;
   const auto url = net::ParseUrl(access->server);
-  if (url.ok() && url->tls && !IsExcludedFromProxy(url->host, url->port, place.no_proxy))
+  if (url.ok() && url->tls && !net::IsExcludedFromProxy(url->host, url->port, place.no_proxy))
     access->proxy = place.https_proxy;
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "engine/kubernetes/no_proxy.h"
+#include "net/http/proxy_environment.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -61,38 +61,38 @@ TEST(KubeProxy, IsThatOfTheEnvironmentUnlessTheServerIsExcluded) {
 }
 
 TEST(NoProxy, Names) {
-  EXPECT_TRUE(IsExcludedFromProxy("a.b.example", 443, "x, .b.example"));
-  EXPECT_FALSE(IsExcludedFromProxy("b.example", 443, ".b.example"));
-  EXPECT_TRUE(IsExcludedFromProxy("a.b.example", 443, "*.b.example"));
-  EXPECT_TRUE(IsExcludedFromProxy("b.example", 443, "b.example"));
-  EXPECT_TRUE(IsExcludedFromProxy("a.b.example", 443, "b.example"));
-  EXPECT_TRUE(IsExcludedFromProxy("B.Example", 443, "b.eXample"));
-  EXPECT_FALSE(IsExcludedFromProxy("ab.example", 443, "b.example"));
-  EXPECT_TRUE(IsExcludedFromProxy("any", 443, "x,*"));
-  EXPECT_FALSE(IsExcludedFromProxy("any", 443, ",, ,:,."));
+  EXPECT_TRUE(net::IsExcludedFromProxy("a.b.example", 443, "x, .b.example"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("b.example", 443, ".b.example"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("a.b.example", 443, "*.b.example"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("b.example", 443, "b.example"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("a.b.example", 443, "b.example"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("B.Example", 443, "b.eXample"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("ab.example", 443, "b.example"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("any", 443, "x,*"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("any", 443, ",, ,:,."));
 }
 
 TEST(NoProxy, PortsCountWhereTheyAreNamed) {
-  EXPECT_TRUE(IsExcludedFromProxy("b.example", 6443, "b.example:6443"));
-  EXPECT_FALSE(IsExcludedFromProxy("b.example", 443, "b.example:6443"));
-  EXPECT_FALSE(IsExcludedFromProxy("b.example", 443, "b.example:x"));
-  EXPECT_TRUE(IsExcludedFromProxy("10.0.0.1", 6443, "10.0.0.1:6443"));
-  EXPECT_TRUE(IsExcludedFromProxy("fd00::1", 6443, "[fd00::1]:6443"));
-  EXPECT_FALSE(IsExcludedFromProxy("fd00::1", 443, "[fd00::1]:6443"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("b.example", 6443, "b.example:6443"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("b.example", 443, "b.example:6443"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("b.example", 443, "b.example:x"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("10.0.0.1", 6443, "10.0.0.1:6443"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("fd00::1", 6443, "[fd00::1]:6443"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("fd00::1", 443, "[fd00::1]:6443"));
 }
 
 TEST(NoProxy, AddressesAndNetworks) {
-  EXPECT_TRUE(IsExcludedFromProxy("10.200.0.1", 443, "192.168.0.0/16,10.0.0.0/8"));
-  EXPECT_FALSE(IsExcludedFromProxy("11.0.0.1", 443, "10.0.0.0/8"));
-  EXPECT_FALSE(IsExcludedFromProxy("10.0.0.9", 443, "10.0.0.8/32"));
-  EXPECT_TRUE(IsExcludedFromProxy("11.0.0.1", 443, "0.0.0.0/0"));
-  EXPECT_FALSE(IsExcludedFromProxy("fd00::1", 443, "0.0.0.0/0"));
-  EXPECT_TRUE(IsExcludedFromProxy("fd00::1", 443, "fd00::/8"));
-  EXPECT_TRUE(IsExcludedFromProxy("fd00::1", 443, "fd00:0::1"));
-  EXPECT_FALSE(IsExcludedFromProxy("a.example", 443, "10.0.0.0/8"));
-  EXPECT_FALSE(IsExcludedFromProxy("10.0.0.1", 443, "10.0.0.0/33,10.0.0.0/-1,10.0.0.0/"));
-  EXPECT_TRUE(IsExcludedFromProxy("127.9.9.9", 443, ""));
-  EXPECT_FALSE(IsExcludedFromProxy("128.0.0.1", 443, ""));
+  EXPECT_TRUE(net::IsExcludedFromProxy("10.200.0.1", 443, "192.168.0.0/16,10.0.0.0/8"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("11.0.0.1", 443, "10.0.0.0/8"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("10.0.0.9", 443, "10.0.0.8/32"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("11.0.0.1", 443, "0.0.0.0/0"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("fd00::1", 443, "0.0.0.0/0"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("fd00::1", 443, "fd00::/8"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("fd00::1", 443, "fd00:0::1"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("a.example", 443, "10.0.0.0/8"));
+  EXPECT_FALSE(net::IsExcludedFromProxy("10.0.0.1", 443, "10.0.0.0/33,10.0.0.0/-1,10.0.0.0/"));
+  EXPECT_TRUE(net::IsExcludedFromProxy("127.9.9.9", 443, ""));
+  EXPECT_FALSE(net::IsExcludedFromProxy("128.0.0.1", 443, ""));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "engine/kubernetes/no_proxy.h"
+#include "net/http/proxy_environment.h"
 
 #include <arpa/inet.h>
 
@@ -6,9 +6,12 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cstdlib>
 #include <optional>
 
-namespace shoal::engine::kubernetes {
+#include "net/http_client.h"
+
+namespace shoal::net {
 namespace {
 
 // Parses an address as IPv6; IPv4 as ::ffff:A.B.C.D.
@@ -124,4 +127,24 @@ bool IsExcludedFromProxy(const std::string& host, uint16_t port, std::string_vie
   return false;
 }
 
-}  // namespace shoal::engine::kubernetes
+std::string ProxyFromEnvironment(const std::string& url,
+                                 const std::function<std::string(const char*)>& get) {
+  const auto parsed = ParseUrl(url);
+  if (!parsed.ok()) return "";
+  const auto first = [&get](const char* upper, const char* lower) {
+    const std::string value = get(upper);
+    return value.empty() ? get(lower) : value;
+  };
+  if (IsExcludedFromProxy(parsed->host, parsed->port, first("NO_PROXY", "no_proxy"))) return "";
+  // HTTP_PROXY in upper case could be a header of a CGI request; Go takes it outside of CGI.
+  return parsed->tls ? first("HTTPS_PROXY", "https_proxy") : first("HTTP_PROXY", "http_proxy");
+}
+
+std::string ProxyFromEnvironment(const std::string& url) {
+  return ProxyFromEnvironment(url, [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  });
+}
+
+}  // namespace shoal::net
