@@ -38,6 +38,18 @@ constexpr const char* kDashboardReady =
     "2>/dev/null && break\n"
     "  sleep 1\n"
     "done\n";
+// The program starts when all workers have joined, as in KubeRay, whose submitter waits for that.
+constexpr const char* kNodes = "SHOAL_RAY_NODES";
+constexpr const char* kAllJoined =
+    "python3 - <<'END' || exit\n"
+    "import logging, os, ray, time\n"
+    "ray.init(logging_level=logging.ERROR)\n"
+    "wanted = sum(map(int, os.environ['SHOAL_RAY_NODES'].split('+')))\n"
+    "while sum(node['Alive'] for node in ray.nodes()) < wanted: time.sleep(0.5)\n"
+    "END\n";
+// KubeRay's workers wait for the head in the same way.
+constexpr const char* kHeadReady =
+    "until ray health-check --address=\"$RAY_ADDRESS\" >/dev/null 2>&1; do sleep 1; done\n";
 constexpr const char* kCleanUp = "code=$?\n[ -z \"$own\" ] || rm -rf \"$own\"\nexit $code\n";
 // Flags of `ray start` that depend on the tasks' addresses, which the job itself sets.
 const std::set<std::string> kOwnFlags = {
@@ -81,6 +93,11 @@ class RayJobReader {
     cluster->ReportUnread("RayJobSpecRayClusterSpec");
     ReadLimits(spec);
     spec->ReportUnread("RayJobSpec");
+    std::string nodes = "{{shoal.count.head}}";
+    for (const job::Role& role : builder_->job()->roles) {
+      if (role.name != kHead) nodes += "+{{shoal.count." + role.name + "}}";
+    }
+    builder_->FindRole(kHead)->env[kNodes] = nodes;
     builder_->SetSuccess(job::SuccessRule::kFirst, {kHead});
   }
 
@@ -139,7 +156,7 @@ class RayJobReader {
       script += std::string("printf '%s\\n' \"$") + kRuntimeEnvironment +
                 "\" > \"${TMPDIR:-/tmp}/runtime-env.yaml\" || exit\n";
     }
-    script += kDashboardReady;
+    script += std::string(kDashboardReady) + kAllJoined;
     // RAY_ADDRESS takes precedence over --address.
     script +=
         "env -u RAY_ADDRESS ray job submit --address=\"http://127.0.0.1:$SHOAL_PORT_DASHBOARD\"" +
@@ -171,9 +188,9 @@ class RayJobReader {
     role->restart.limit = kUnlimitedRestarts;
     builder_->SetScope(role, job::RestartScope::kTask);
     builder_->SetFollows(role, kHead);
-    role->command = {
-        "/bin/bash", "-c",
-        Preamble(role) + "exec ray start --address=\"$RAY_ADDRESS\" --block" + flags_ + "\n"};
+    role->command = {"/bin/bash", "-c",
+                     Preamble(role) + kHeadReady +
+                         "exec ray start --address=\"$RAY_ADDRESS\" --block" + flags_ + "\n"};
   }
 
   // Reads the pod of a group into a role, and the flags of its `ray start` into flags_. nullptr
