@@ -78,6 +78,14 @@ class JobRun {
   virtual void Drain(const std::string& reason) = 0;
   // Kills all tasks. The job ends as `cancelled`.
   virtual void Kill(const std::string& reason) = 0;
+  // Lets the tasks save and end, to be resumed later. A job that has not started leaves the queue
+  // at once. A refusal of the coordinator is reported as a note.
+  virtual void Suspend(const std::string& reason) = 0;
+  // Sets the number of tasks of an elastic role. `done` is called once: with OK when it is accepted
+  // (before or after the return), FailedPrecondition with the reason why it is not, Unavailable
+  // without an answer of the coordinator within 10 s. Not called after the run's destruction.
+  virtual void Scale(const std::string& role, int replicas, const std::string& reason,
+                     std::function<void(const Status&)> done) = 0;
 };
 
 // Submits jobs and starts their runs. Thread-safe. Copies its options; holds no other state.

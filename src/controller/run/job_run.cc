@@ -25,6 +25,7 @@
 #include "controller/run/log_delivery.h"
 #include "controller/run/loop_task_group.h"
 #include "controller/run/pending_reasons.h"
+#include "controller/run/scale_requests.h"
 #include "controller/run/task_applier.h"
 #include "controller/store/process_identity.h"
 #include "job/execution/job_dir.h"
@@ -52,7 +53,6 @@ class Run final : public JobRun {
         observer_(std::move(observer)),
         event_batcher_(options.store, options.clock, loop, id_),
         logs_(LogStore(dir_), observer_.on_log),
-        policy_(queue::MakeFifoAdmission()),
         coordinator_(LinkOptions(), LinkCallbacks()),
         applier_(ApplierOptions()),
         calls_(options.engine, options.home, options.clock, id_) {}
@@ -67,6 +67,9 @@ class Run final : public JobRun {
   }
   void Drain(const std::string& reason) override;
   void Kill(const std::string& reason) override;
+  void Suspend(const std::string& reason) override;
+  void Scale(const std::string& role, int replicas, const std::string& reason,
+             std::function<void(const Status&)> done) override;
 
  private:
   enum class Phase : uint8_t { kWaiting, kStarting, kRunning, kCleanup, kDone };
@@ -126,7 +129,6 @@ class Run final : public JobRun {
   const Observer observer_;
   EventBatcher event_batcher_;
   LogDelivery logs_;
-  const std::unique_ptr<queue::Admission> policy_;
 
   Phase phase_ = Phase::kWaiting;
   std::string queue_wait_reason_;
@@ -135,6 +137,7 @@ class Run final : public JobRun {
   std::string cancel_reason_;       // argument of Drain or Kill
   CoordinatorLink coordinator_;
   TaskApplier applier_;
+  ScaleRequests scale_requests_{&tasks_};
   bool queued_ = true;    // with an engine that queues jobs: the coordinator does not run yet
   bool stopped_ = false;  // the engine reports the processes stopped by its owner
   bool awaiting_requeue_ =
@@ -163,7 +166,7 @@ void Run::Admit() {
     if (!mine) return {};
     answer = queues ? AdmissionAnswer{AdmissionDecision::kYes, ""}
                     : DecideAdmission(
-                          id_, unfinished, *capacity, *policy_,
+                          id_, unfinished, *capacity, *queue::MakeFifoAdmission(),
                           [&root = options_.home.root(), this](const ProcessIdentity& owner) {
                             return IsAlive(root, owner) && IsResponsive(root, owner, options_.self);
                           });
@@ -406,6 +409,7 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
   if (phase_ != Phase::kRunning) return;
   if (event.type == Type::kVerdict && IsRequeued(event.verdict)) return WaitForRequeue();
   event_batcher_.AddEvent(event);
+  scale_requests_.ApplyEvent(event);
   if (applier_.ApplyEvent(event)) ReapplyTasks(event.role);
   if (event.type == Type::kJob && event.job_state != JobState::kStarting)
     ReportState(event.job_state, event.text);
@@ -470,6 +474,26 @@ void Run::Kill(const std::string& reason) {
   tasks_.PostAfter(kKillTimeout, [this, reason] { End(JobState::kCancelled, reason); });
 }
 
+void Run::Suspend(const std::string& reason) {
+  if (phase_ >= Phase::kCleanup) return;
+  const bool queued = queued_ && options_.engine->HasOwnQueue();
+  if (phase_ == Phase::kWaiting || queued ||
+      (coordinator_.starting() && !coordinator_.connected_once()))
+    return End(JobState::kSuspended, reason);
+  coordinator_.Send([reason](rendezvous::CoordinatorClient* client) { client->Suspend(reason); });
+}
+
+void Run::Scale(const std::string& role, int replicas, const std::string& reason,
+                std::function<void(const Status&)> done) {
+  if (phase_ >= Phase::kCleanup) return done(FailedPrecondition("job " + id_ + " has ended"));
+  if (phase_ == Phase::kWaiting)
+    return done(Controller(options_).ScaleWaiting(id_, role, replicas));
+  scale_requests_.Add(role, replicas, std::move(done));
+  coordinator_.Send([role, replicas, reason](rendezvous::CoordinatorClient* client) {
+    client->Scale(role, replicas, reason);
+  });
+}
+
 // ---- The end ------------------------------------------------------------------------------------
 
 void Run::Fail(const std::string& reason, Code code) {
@@ -483,6 +507,7 @@ void Run::End(JobState state, const std::string& reason) {
   if (phase_ >= Phase::kCleanup) return;
   phase_ = Phase::kCleanup;
   store_watch_.reset();
+  scale_requests_.EndAll(FailedPrecondition("job " + id_ + " has ended"));
   calls_.BeginCleanup();
   if (state == JobState::kSucceeded && shared_) {  // else OnOutputsFetched has looked
     for (const std::string& text : MissingOutputs(job_.outputs)) Record(text);
