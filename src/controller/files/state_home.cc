@@ -80,6 +80,13 @@ Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, cons
   return WriteFileAtomically(job::JobDir(dir).job(), ToText(job) + "\n", 0600, false);
 }
 
+bool IsJobDirComplete(const std::filesystem::path& dir) {
+  const job::JobDir paths(dir);  // the last file that WriteJobDir writes, and the secret
+  std::error_code error;
+  return std::filesystem::exists(paths.job(), error) &&
+         std::filesystem::exists(paths.token(), error);
+}
+
 std::filesystem::path ReadWorkDir(const std::filesystem::path& dir) {
   std::string text = ReadFile(job::JobDir(dir).work_dir(), 4096).value_or("");
   if (!text.empty() && text.back() == '\n') text.pop_back();
@@ -122,6 +129,21 @@ Result<rendezvous::Verdict> ReadVerdictOrJournal(const std::filesystem::path& di
   if (verdict.ok()) return verdict;
   Result<rendezvous::Verdict> decided = VerdictOfJournal(dir);
   return decided.ok() ? decided : verdict;
+}
+
+json::object ReadResults(const std::filesystem::path& dir, int64_t after) {
+  json::object results;
+  const auto bytes = ReadFile(job::JobDir(dir).journal(), rendezvous::kMaxJournalBytes);
+  if (!bytes.ok()) return results;
+  const auto content = rendezvous::ParseJournal(*bytes);
+  if (!content.ok()) return results;
+  for (const std::string_view text : content->records) {
+    const auto record = rendezvous::JournalRecordFromText(text);
+    if (!record.ok() || record->kind != rendezvous::JournalRecord::Kind::kResult) continue;
+    if (record->seq <= after) continue;
+    for (const auto& field : record->body) results[field.key()] = field.value();
+  }
+  return results;
 }
 
 }  // namespace shoal::controller

@@ -31,6 +31,8 @@ class StateHome {
 // authoritative, and the directory of a job that a power cut ended is not needed.
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir);
+// True if WriteJobDir has succeeded for the job.
+bool IsJobDirComplete(const std::filesystem::path& dir);
 // Directory in which the job's programs were first started; empty if unknown.
 std::filesystem::path ReadWorkDir(const std::filesystem::path& dir);
 // Increments DIR/resumes, which tells the next coordinator that the job continues after a
@@ -48,5 +50,8 @@ Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir);
 // Likewise; if the file is missing or unreadable (the disk was full), derives the verdict from the
 // journal. Only for a coordinator that worked in this directory and is gone.
 Result<rendezvous::Verdict> ReadVerdictOrJournal(const std::filesystem::path& dir);
+// The results that tasks have reported in records of the journal with seq > `after`; the last one
+// of each field. Empty if there is no readable journal. O(journal).
+json::object ReadResults(const std::filesystem::path& dir, int64_t after);
 
 }  // namespace shoal::controller

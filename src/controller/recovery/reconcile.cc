@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "controller/store/process_identity.h"
+#include "controller/store/supervisor_mark.h"
 #include "job/execution/job_dir.h"
 #include "rendezvous/journal/journal.h"
 
@@ -14,15 +15,6 @@ namespace {
 constexpr std::chrono::milliseconds kClearGrace{2000};
 constexpr const char* kFrozen = "its controller is frozen; another command has recorded the end";
 constexpr const char* kGone = "its controller was killed and its coordinator is gone";
-
-bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
-  for (const engine::TaskStatus& task : tasks) {
-    const bool lives =
-        task.phase == engine::TaskPhase::kStarting || task.phase == engine::TaskPhase::kRunning;
-    if (task.role == kCoordinatorRole && lives) return true;
-  }
-  return false;
-}
 
 // The job ended when its verdict was written, independent of the time of this recovery.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
@@ -37,7 +29,7 @@ WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallT
 
 // The events that complete the log of a job whose controller died: a note, the tasks of the
 // verdict, the missing states and the end.
-std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
+std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now, const json::object& results,
                                const Result<rendezvous::Verdict>& verdict, bool frozen) {
   std::vector<Event> events;
   events.push_back(NoteEvent(now, frozen ? kFrozen : "its controller was killed"));
@@ -48,7 +40,7 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
         damaged
             ? std::string(kGone) + ", and its verdict cannot be read: " + verdict.status().message()
             : kGone,
-        {}));
+        results));
     return events;
   }
   for (const rendezvous::TaskResult& result : verdict->tasks) {
@@ -65,14 +57,18 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
   if (job.state <= JobState::kAdmitted) events.push_back(StateEvent(now, JobState::kStarting, ""));
   if (job.state != JobState::kFinishing)
     events.push_back(StateEvent(now, JobState::kFinishing, ""));
-  events.push_back(EndedEvent(now, verdict->state, verdict->reason, {}));
+  events.push_back(EndedEvent(now, verdict->state, verdict->reason, results));
   return events;
 }
 
 Result<ReconciledJob> RecordEnd(const ReconcileOptions& options, const JobRecord& job,
                                 const Result<rendezvous::Verdict>& verdict) {
-  const WallTime end = TimeOfEnd(options.home.job_dir(job.id), job, options.clock->Wall());
-  TRY(options.store->Append(job.id, EventsOfEnd(job, end, verdict, options.frozen == job.id),
+  const std::filesystem::path dir = options.home.job_dir(job.id);
+  const WallTime end = TimeOfEnd(dir, job, options.clock->Wall());
+  json::object results = job.result;
+  for (const auto& field : ReadResults(dir, 0)) results[field.key()] = field.value();
+  const bool frozen = options.frozen == job.id;
+  TRY(options.store->Append(job.id, EventsOfEnd(job, end, results, verdict, frozen),
                             Durability::kSynced));
   TRY_ASSIGN(const JobRecord ended, options.store->GetJob(job.id));
   return ReconciledJob{job.id, false, ended.state, ended.reason};
@@ -99,8 +95,16 @@ Result<ReconciledJob> RepairElsewhere(const ReconcileOptions& options, const Job
   return RecordEnd(options, job, verdict);
 }
 
+// True if the next supervisor continues the job. One with a verdict has ended.
+bool WaitsForSupervisor(const ReconcileOptions& options, const JobRecord& job) {
+  if (options.given_up == job.id || options.frozen == job.id) return false;
+  return IsSupervisor(options.home.root(), job.owner) &&
+         !ReadVerdict(options.home.job_dir(job.id)).ok();
+}
+
 // Recovers a job whose processes this process may look up and stop.
 Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord& job) {
+  if (WaitsForSupervisor(options, job)) return ReconciledJob{job.id, true, job.state, ""};
   TRY_ASSIGN(engine::Engine* const engine, options.engine(job.engine));
   const bool same_boot = job.owner.boot_id == options.self.boot_id;
   if (engine->UsesPids() && same_boot && !SharesPids(job.owner))
@@ -129,6 +133,15 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
 }
 
 }  // namespace
+
+bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
+  for (const engine::TaskStatus& task : tasks) {
+    const bool lives =
+        task.phase == engine::TaskPhase::kStarting || task.phase == engine::TaskPhase::kRunning;
+    if (task.role == kCoordinatorRole && lives) return true;
+  }
+  return false;
+}
 
 Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options) {
   TRY_ASSIGN(const std::vector<JobRecord> jobs,

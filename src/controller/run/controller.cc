@@ -57,9 +57,9 @@ ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
   options.home = controller.home;
   options.clock = controller.clock;
   options.self = controller.self;
-  options.engine = [engine =
-                        controller.engine](const std::string& name) -> Result<engine::Engine*> {
-    if (name == engine->name()) return engine;
+  options.engine = [engine = controller.engine, own = controller.EngineName()](
+                       const std::string& name) -> Result<engine::Engine*> {
+    if (name == own) return engine;
     return Unavailable("the engine " + name + " is not this job's");
   };
   return options;
@@ -71,7 +71,7 @@ Result<std::string> Controller::Submit(const job::Job& job) {
   NewJob submitted;
   submitted.id = NewJobId(job.name);
   submitted.name = job.name;
-  submitted.engine = options_.engine->name();
+  submitted.engine = options_.EngineName();
   submitted.job = job::ToJson(whole);
   submitted.owner = options_.self;
   submitted.time = options_.clock->Wall();
@@ -158,9 +158,8 @@ Status Controller::ScaleWaiting(const std::string& id, const std::string& role, 
 
 Result<std::unique_ptr<JobRun>> Controller::Start(net::Loop* loop, const std::string& id,
                                                   Observer observer) {
-  TRY_ASSIGN(const JobRecord record, options_.store->GetJob(id));
-  TRY_ASSIGN(job::Job job, job::FromJson(record.job));
-  return StartJobRun(options_, loop, id, std::move(job), std::move(observer));
+  TRY_ASSIGN(StoredRun stored, LoadRun(options_.store, id));
+  return StartJobRun(options_, loop, std::move(stored), std::move(observer));
 }
 
 }  // namespace shoal::controller

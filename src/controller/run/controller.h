@@ -21,6 +21,7 @@
 #include "controller/run/validate_job.h"
 #include "controller/store/job_record.h"
 #include "controller/store/store.h"
+#include "controller/threads/executor.h"
 #include "engine/engine.h"
 #include "job/spec/job.h"
 #include "net/event_loop.h"
@@ -36,6 +37,7 @@ using ConnectCoordinatorClient = std::function<std::unique_ptr<rendezvous::Coord
 struct ControllerOptions {
   Store* store = nullptr;
   engine::Engine* engine = nullptr;
+  std::string engine_instance = {};  // the engine's name in records; empty: Engine::name
   const Clock* clock = RealClock::Get();
   StateHome home{std::filesystem::path()};
   std::string program;  // absolute path of shoal, used to start coordinators and launchers
@@ -46,6 +48,14 @@ struct ControllerOptions {
   ConnectCoordinatorClient connect = &rendezvous::CoordinatorClient::Connect;
   // The job fails after this many ends of its coordinator without a connection in between.
   int coordinator_attempts = 3;
+  // A job that waits in the queue recovers jobs of dead controllers, which may hold the resources
+  // it waits for.
+  bool recovers_others = true;
+  RunExecutors executors = {};  // of a supervisor
+
+  std::string EngineName() const {
+    return engine_instance.empty() ? engine->name() : engine_instance;
+  }
 };
 
 // Options for Reconcile that recover only jobs of the controller's own engine.
@@ -115,7 +125,9 @@ class Controller {
   // cannot have that number.
   Status ScaleWaiting(const std::string& id, const std::string& role, int replicas);
 
-  // Runs the submitted job to its end on `loop`; returns at once.
+  // Runs a job of this process to its end on `loop`; returns at once. A job that an earlier
+  // controller has admitted is continued (ClaimOwnership first): its coordinator's events after the
+  // last stored one follow, and its processes are started as far as they do not run.
   Result<std::unique_ptr<JobRun>> Start(net::Loop* loop, const std::string& id, Observer observer);
 
  private:

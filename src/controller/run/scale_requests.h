@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "controller/run/loop_task_group.h"
+#include "controller/threads/loop_task_group.h"
 #include "rendezvous/protocol/job_event.h"
 
 namespace shoal::controller {
