@@ -8,7 +8,7 @@
 namespace shoal::controller {
 namespace {
 
-constexpr Duration kAgain = std::chrono::seconds(1);
+constexpr Duration kAgain = std::chrono::milliseconds(500);
 
 }  // namespace
 
