@@ -77,12 +77,6 @@ constexpr Kind kKinds[] = {
     {"marathon", true, true, MakeMarathon},      {"local-apart", false, false, MakeLocalApart},
 };
 
-std::vector<EngineInstance> DefaultInstances() {
-  std::vector<EngineInstance> instances;
-  for (const Kind& kind : kKinds) instances.push_back({.name = kind.name, .kind = kind.name});
-  return instances;
-}
-
 bool IsShown(const EngineInstance& instance) {
   return std::none_of(std::begin(kKinds), std::end(kKinds),
                       [&](const Kind& kind) { return kind.name == instance.kind && !kind.shown; });
@@ -115,7 +109,7 @@ void SetIfEmpty(const std::string& value, std::string* field) {
 }  // namespace
 
 EngineRegistry::EngineRegistry(engine::FindJobDir job_dir)
-    : EngineRegistry(DefaultInstances(), std::move(job_dir)) {}
+    : EngineRegistry(DefaultEngineInstances(), std::move(job_dir)) {}
 
 EngineRegistry::EngineRegistry(std::vector<EngineInstance> instances, engine::FindJobDir job_dir)
     : job_dir_(std::move(job_dir)), instances_(std::move(instances)) {}
@@ -165,6 +159,12 @@ std::vector<std::string> EngineRegistry::names() const {
 void EngineRegistry::Add(const std::string& name, std::unique_ptr<engine::Engine> engine) {
   const std::lock_guard lock(mu_);
   engines_[name] = std::move(engine);
+}
+
+std::vector<EngineInstance> DefaultEngineInstances() {
+  std::vector<EngineInstance> instances;
+  for (const Kind& kind : kKinds) instances.push_back({.name = kind.name, .kind = kind.name});
+  return instances;
 }
 
 Result<std::unique_ptr<engine::Engine>> MakeEngine(const EngineInstance& instance,

@@ -74,6 +74,8 @@ class EngineRegistry {
   std::map<std::string, std::unique_ptr<engine::Engine>> engines_;  // guarded by mu_
 };
 
+// One instance of each kind, named after it.
+std::vector<EngineInstance> DefaultEngineInstances();
 // Reads the instances from a configuration file. InvalidArgument with file, line and column.
 Result<std::vector<EngineInstance>> ReadEngineInstances(const std::filesystem::path& file);
 

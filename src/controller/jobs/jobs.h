@@ -91,6 +91,12 @@ class Jobs {
   // with the reason why it is not.
   virtual Status Scale(const std::string& id, const std::string& role, int replicas) = 0;
 
+  // Time that the job spent suspended or waiting to be restarted; 0 if it cannot be found.
+  virtual Duration TimeSuspended(const std::string& id) {
+    const Result<JobView> view = Find(id);
+    return view.ok() ? view->suspended : Duration(0);
+  }
+
   // The selected logs, ordered by role, index and attempt. NotFound lists the existing ones.
   virtual Result<std::vector<LogInfo>> SelectLogs(const std::string& id,
                                                   const LogSelection& selection) = 0;
@@ -116,7 +122,8 @@ class Jobs {
   virtual Status CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,
                              const std::filesystem::path& directory) = 0;
 
-  // Removes records, logs and directories of jobs that ended at least `age` ago; returns their ids.
+  // Removes records, logs and directories of the jobs that ended at least `age` ago; returns their
+  // ids.
   virtual Result<std::vector<std::string>> Prune(Duration age) = 0;
   // Likewise for ended jobs whose records cannot be read completely.
   virtual Result<std::vector<std::string>> PruneUnreadable() = 0;
