@@ -131,19 +131,4 @@ Result<rendezvous::Verdict> ReadVerdictOrJournal(const std::filesystem::path& di
   return decided.ok() ? decided : verdict;
 }
 
-json::object ReadResults(const std::filesystem::path& dir, int64_t after) {
-  json::object results;
-  const auto bytes = ReadFile(job::JobDir(dir).journal(), rendezvous::kMaxJournalBytes);
-  if (!bytes.ok()) return results;
-  const auto content = rendezvous::ParseJournal(*bytes);
-  if (!content.ok()) return results;
-  for (const std::string_view text : content->records) {
-    const auto record = rendezvous::JournalRecordFromText(text);
-    if (!record.ok() || record->kind != rendezvous::JournalRecord::Kind::kResult) continue;
-    if (record->seq <= after) continue;
-    for (const auto& field : record->body) results[field.key()] = field.value();
-  }
-  return results;
-}
-
 }  // namespace shoal::controller

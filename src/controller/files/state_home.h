@@ -50,8 +50,5 @@ Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir);
 // Likewise; if the file is missing or unreadable (the disk was full), derives the verdict from the
 // journal. Only for a coordinator that worked in this directory and is gone.
 Result<rendezvous::Verdict> ReadVerdictOrJournal(const std::filesystem::path& dir);
-// The results that tasks have reported in records of the journal with seq > `after`; the last one
-// of each field. Empty if there is no readable journal. O(journal).
-json::object ReadResults(const std::filesystem::path& dir, int64_t after);
 
 }  // namespace shoal::controller

@@ -15,11 +15,6 @@ constexpr Duration kFlushEvery = std::chrono::seconds(1);
 constexpr Duration kRetryEvery = std::chrono::milliseconds(100);
 constexpr Duration kRetryFor = std::chrono::seconds(10);
 
-// If several tasks report the same field, the last report counts; trainers let one task report.
-void Merge(const json::object& from, json::object* into) {
-  for (const auto& field : from) (*into)[field.key()] = field.value();
-}
-
 }  // namespace
 
 EventBatcher::EventBatcher(EventBatcherOptions options, JobRecord record, EndedAttempts ended)
@@ -32,8 +27,7 @@ EventBatcher::~EventBatcher() {
 
 // ---- Events -------------------------------------------------------------------------------------
 
-void EventBatcher::Add(Event event, int64_t coordinator_seq) {
-  if (coordinator_seq > 0) event.body[kCoordinatorSeq] = coordinator_seq;
+void EventBatcher::Add(Event event) {
   // record_ is ahead of the store by the pending events; ApplyEvent produces both.
   event.seq = record_.last_seq + 1;
   if (const Status applied = ApplyEvent(event, &record_); !applied.ok()) {
@@ -61,52 +55,26 @@ void EventBatcher::AddNote(const std::string& text) {
 
 void EventBatcher::AddEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
-  const WallTime now = options_.clock->Wall();
-  if (event.type == Type::kJob && !job::IsFinal(event.job_state)) {
-    if (record_.state != event.job_state)
-      Add(StateEvent(now, event.job_state, event.text), event.seq);
-    // Other processes see the state running at once.
-    if (event.job_state == JobState::kRunning) Flush(Durability::kWritten);
-  } else if (event.type == Type::kTask) {
-    TaskRecord task{event.role, event.index,        event.attempt,  event.task_state,
-                    event.end,  event.will_restart, event.last_line};
-    if (event.end) ended_[{event.role, event.index}] = event.attempt;
-    Add(TaskEvent(now, task), event.seq);
-    FlushSoon();
-  } else if (event.type == Type::kStalled || event.type == Type::kMoving) {
-    Add(event.type == Type::kStalled ? StalledEvent(now, event.text, event.body) : MovingEvent(now),
-        event.seq);
-    Flush(Durability::kSynced);  // before whatever follows from it
-  } else if (event.type == Type::kScaled) {
-    const int64_t replicas = GetIntOr(event.body, "replicas", 0);
-    Add(ScaledNoteEvent(now, event.text, event.role, replicas), event.seq);
-    FlushSoon();
-  } else if (event.type == Type::kExcluded) {
-    Add(ExcludedEvent(now, event.role, GetStringOr(event.body, "host", ""), event.text), event.seq);
-    FlushSoon();
-  } else if (event.type == Type::kResult) {
-    AddResult(event.body, event.seq);
+  if (event.type == Type::kResult && !event.body.empty()) {
+    MergeResults(event.body, &record_.result);
+    result_seq_ = std::max(result_seq_, event.seq);
+    return FlushSoon();
   }
-}
-
-void EventBatcher::AddResult(const json::object& result, int64_t coordinator_seq) {
-  if (result.empty()) return;
-  Merge(result, &record_.result);
-  result_seq_ = std::max(result_seq_, coordinator_seq);
-  FlushSoon();
+  std::optional<Event> entry = EntryOf(event, options_.clock->Wall());
+  if (!entry) return;
+  const bool known = event.type == Type::kJob && record_.state == event.job_state;
+  if (!known) Add(std::move(*entry));
+  if (event.type == Type::kTask && event.end) ended_[{event.role, event.index}] = event.attempt;
+  if (event.type == Type::kStalled || event.type == Type::kMoving)
+    return Flush(Durability::kSynced);  // before whatever follows from it
+  if (event.type != Type::kJob) return FlushSoon();
+  // Other processes see the state running at once.
+  if (event.job_state == JobState::kRunning) Flush(Durability::kWritten);
 }
 
 void EventBatcher::AddVerdict(const rendezvous::Verdict& verdict) {
   for (const rendezvous::TaskResult& result : verdict.tasks) {
-    TaskRecord task;
-    task.role = result.role;
-    task.index = result.index;
-    task.attempt = result.attempts > 0 ? result.attempts - 1 : 0;
-    task.state = job::TaskState::kEnded;
-    task.end = result.end;
-    const auto stored = ended_.find({task.role, task.index});
-    if (stored != ended_.end() && stored->second >= task.attempt) continue;
-    Add(TaskEvent(options_.clock->Wall(), task));
+    if (auto entry = EntryOf(result, ended_, options_.clock->Wall())) Add(std::move(*entry));
   }
 }
 
@@ -134,8 +102,11 @@ void EventBatcher::FlushSoon() {
 void EventBatcher::Flush(Durability durability) {
   if (timer_ != 0) options_.loop->Cancel(std::exchange(timer_, 0));
   // One event holds all results so far, however many events of the coordinator reported them.
-  if (const int64_t seq = std::exchange(result_seq_, -1); seq >= 0)
-    Add(ResultEvent(options_.clock->Wall(), record_.result), seq);
+  if (const int64_t seq = std::exchange(result_seq_, -1); seq >= 0) {
+    Event results = ResultEvent(options_.clock->Wall(), record_.result);
+    results.body[kCoordinatorSeq] = seq;
+    Add(std::move(results));
+  }
   if (committing_.empty()) return Commit(durability);
   const bool synced = durability == Durability::kSynced || next_flush_ == Durability::kSynced;
   next_flush_ = synced ? Durability::kSynced : Durability::kWritten;

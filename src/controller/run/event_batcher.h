@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "controller/store/coordinator_events.h"
 #include "controller/store/job_record.h"
 #include "controller/store/store.h"
 #include "controller/threads/executor.h"
@@ -19,9 +20,6 @@
 #include "rendezvous/protocol/job_event.h"
 
 namespace shoal::controller {
-
-// The last attempt of each task whose end is stored.
-using EndedAttempts = std::map<std::pair<std::string, int>, int>;
 
 // All pointers must outlive the batcher; `executor` may be null: then the calling thread commits.
 struct EventBatcherOptions {
@@ -51,8 +49,6 @@ class EventBatcher {
   void AddEvent(const rendezvous::JobEvent& event);
   // Adds the tasks of a verdict that was read from a file, except ends that are stored.
   void AddVerdict(const rendezvous::Verdict& verdict);
-  // Adds results that tasks have reported; an event with seq 0 if they were read from a file.
-  void AddResult(const json::object& result, int64_t coordinator_seq);
   // Stores all pending events and the end (or the suspension) in a synced commit. If the store
   // fails, the error is logged, `record` still shows the end, and FlushRest tries again.
   void End(JobState state, const std::string& reason);
@@ -71,8 +67,7 @@ class EventBatcher {
     std::optional<JobRecord> record;  // of a synced commit: as stored afterwards
   };
 
-  // `coordinator_seq`: number of the coordinator's event that it stands for; 0: none.
-  void Add(Event event, int64_t coordinator_seq = 0);
+  void Add(Event event);
   void FlushSoon();
   void Flush(Durability durability);
   void Commit(Durability durability);

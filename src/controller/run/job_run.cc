@@ -33,12 +33,19 @@
 #include "controller/threads/loop_task_group.h"
 #include "job/execution/job_dir.h"
 #include "job/spec/json.h"
+#include "rendezvous/client/journal_events.h"
 
 namespace shoal::controller {
 namespace {
 
 // Time for a coordinator to kill all tasks before the job ends without it.
 constexpr Duration kKillTimeout = std::chrono::seconds(3);
+
+// Verdict of a coordinator that is gone. Without a shared directory the verdict is written only
+// after the outputs have arrived.
+Result<rendezvous::Verdict> ReadEnd(const std::filesystem::path& dir, bool shared) {
+  return shared ? ReadVerdictOrJournal(dir) : ReadVerdict(dir);
+}
 
 class Run final : public JobRun {
  public:
@@ -108,13 +115,9 @@ class Run final : public JobRun {
   void LeaveQueue();
   void WaitForRequeue();
   bool IsRequeued(const rendezvous::Verdict& verdict) const;
-  // Verdict of a coordinator that is gone. Without a shared directory the verdict is written only
-  // after the outputs have arrived.
-  Result<rendezvous::Verdict> ReadEnd() const {
-    return shared_ ? ReadVerdictOrJournal(dir_) : ReadVerdict(dir_);
-  }
   void DropClient();
   void OnEvent(const rendezvous::JobEvent& event);
+  void Deliver(const rendezvous::JobEvent& event);  // to the store and the observer
   void OnClosed(const Status& status);
 
   void Fail(const std::string& reason, Code code = Code::kInternal);
@@ -224,10 +227,13 @@ TakeoverCallbacks Run::TakeoverCalls() {
           .on_done = std::bind_front(&Run::OnTakenOver, this)};
 }
 
-// The coordinator decided while no controller was connected.
+// The coordinator decided and is gone, or no controller was connected: its journal has the events
+// that it could not send.
 bool Run::EndWith(const rendezvous::Verdict& verdict) {
   if (IsRequeued(verdict)) return false;
-  event_batcher_.AddResult(ReadResults(dir_, coordinator_.last_seq()), 0);
+  const auto missed = rendezvous::ReadJournalEvents(dir_, job_, coordinator_.last_seq());
+  if (!missed.ok()) LogWarning("job {}: {}", id_, missed.status().message());
+  for (const rendezvous::JobEvent& event : missed.value_or({})) Deliver(event);
   event_batcher_.AddVerdict(verdict);
   End(verdict.state, verdict.reason);
   return true;
@@ -394,10 +400,9 @@ bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
   if (awaiting_requeue_) return;
   // It may have written its verdict and died before it sent it.
-  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
-    if (IsRequeued(*verdict)) return WaitForRequeue();
-    event_batcher_.AddVerdict(*verdict);
-    return End(verdict->state, verdict->reason);
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(dir_, shared_); verdict.ok()) {
+    if (!EndWith(*verdict)) WaitForRequeue();
+    return;
   }
   const int deaths = coordinator_.CountDeath();
   const std::string how = DescribeCoordinatorEnd(event.end);
@@ -414,26 +419,29 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
   if (phase_ != Phase::kRunning) return;
   if (event.type == Type::kVerdict && IsRequeued(event.verdict)) return WaitForRequeue();
-  event_batcher_.AddEvent(event);
-  scale_requests_.ApplyEvent(event);
+  Deliver(event);
   if (applier_.ApplyEvent(event)) applier_.Apply();
-  if (event.type == Type::kJob && event.job_state != JobState::kStarting)
-    reporter_.TellState(event.job_state, event.text);
-  if (reporter_.observer().on_event) reporter_.observer().on_event(event);
   if (event.type != Type::kVerdict || verdict_) return;
   if (shared_) return End(event.verdict.state, event.verdict.reason);
   verdict_ = event.verdict;
   coordinator_.FinishOutputs();
 }
 
+void Run::Deliver(const rendezvous::JobEvent& event) {
+  event_batcher_.AddEvent(event);
+  scale_requests_.ApplyEvent(event);
+  if (event.type == rendezvous::JobEvent::Type::kJob && event.job_state != JobState::kStarting)
+    reporter_.TellState(event.job_state, event.text);
+  if (reporter_.observer().on_event) reporter_.observer().on_event(event);
+}
+
 void Run::OnClosed(const Status& status) {
   if (phase_ != Phase::kRunning) return;
   if (awaiting_requeue_ || (shared_ && coordinator_.starting())) return DropClient();
   if (verdict_) return;  // it is known, and the line that fetches outputs says what they are
-  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
-    event_batcher_.AddVerdict(*verdict);
-    return End(verdict->state, verdict->reason);
-  }
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(dir_, shared_);
+      verdict.ok() && EndWith(*verdict))
+    return;
   if (!shared_ && !engine_wait_reason_.empty()) {
     return Fail(fmt::format("its coordinator did not run within {}: {}",
                             FormatDuration(job_.limits.gather), engine_wait_reason_));

@@ -1,6 +1,5 @@
 #include "controller/run/stored_run.h"
 
-#include <algorithm>
 #include <climits>
 #include <optional>
 #include <utility>
@@ -50,22 +49,6 @@ Result<StoredRun> LoadRun(Store* store, const std::string& id) {
     TRY_ASSIGN(run.events, store->ReadEvents(id, 0, INT_MAX));
   }
   return run;
-}
-
-int64_t LastCoordinatorSeq(std::span<const Event> events) {
-  int64_t last = 0;
-  for (const Event& event : events) last = std::max(last, GetIntOr(event.body, kCoordinatorSeq, 0));
-  return last;
-}
-
-EndedAttempts EndedAttemptsOf(std::span<const Event> events) {
-  EndedAttempts ended;
-  for (const Event& event : events) {
-    if (event.type != "task") continue;
-    const Result<TaskRecord> task = ParseTask(event.body);
-    if (task.ok() && task->end) ended[{task->role, task->index}] = task->attempt;
-  }
-  return ended;
 }
 
 DesiredMembership MembershipAfter(const job::Job* job, std::span<const Event> events) {

@@ -3,13 +3,12 @@
 // the supervisor.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "controller/membership/desired_membership.h"
-#include "controller/run/event_batcher.h"
 #include "controller/store/job_record.h"
 #include "controller/store/store.h"
 #include "job/spec/job.h"
@@ -25,10 +24,6 @@ struct StoredRun {
 // Blocks on the store. NotFound; InvalidArgument for a record that cannot be read.
 Result<StoredRun> LoadRun(Store* store, const std::string& id);
 
-// The greatest number of a coordinator's event among the events.
-int64_t LastCoordinatorSeq(std::span<const Event> events);
-// The ends of tasks among the events.
-EndedAttempts EndedAttemptsOf(std::span<const Event> events);
 // The launchers that should exist after the events. `job` must outlive the result.
 DesiredMembership MembershipAfter(const job::Job* job, std::span<const Event> events);
 
