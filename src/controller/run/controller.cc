@@ -65,7 +65,7 @@ ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
   return options;
 }
 
-Result<std::string> Controller::Submit(const job::Job& job) {
+Result<std::string> Controller::Submit(const job::Job& job, const Submission& submission) {
   TRY(ValidateJob(job, options_.validation));
   TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
   NewJob submitted;
@@ -75,6 +75,9 @@ Result<std::string> Controller::Submit(const job::Job& job) {
   submitted.job = job::ToJson(whole);
   submitted.owner = options_.self;
   submitted.time = options_.clock->Wall();
+  submitted.team = submission.team;
+  submitted.user = submission.user;
+  submitted.labels = submission.labels;
   TRY(CheckUtf8(submitted.job));
   if (!job.files.empty())
     TRY(StageFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));

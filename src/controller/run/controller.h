@@ -58,6 +58,13 @@ struct ControllerOptions {
   }
 };
 
+// The origin of a job that a server submits, for its record; empty without one. Plain value.
+struct Submission {
+  std::string team = {};
+  std::string user = {};
+  JobLabels labels = {};
+};
+
 // Options for Reconcile that recover only jobs of the controller's own engine.
 ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller);
 
@@ -105,7 +112,7 @@ class Controller {
 
   // Stages the job's `files` (stage_files.h), stores the job in one synced commit and returns its
   // id. InvalidArgument names a field that is not UTF-8; other errors are those of ValidateJob.
-  Result<std::string> Submit(const job::Job& job);
+  Result<std::string> Submit(const job::Job& job, const Submission& submission = {});
 
   // Queues a suspended job again, owned by this process; Start then runs it. Its programs start in
   // their original directory if ControllerOptions::work_dir is set to it (ReadWorkDir).

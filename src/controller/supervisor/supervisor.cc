@@ -186,7 +186,8 @@ Result<std::string> LoopSupervisor::Submit(const job::Job& job, const SubmitOpti
   whole.on_controller_loss = job::OnControllerLoss::kKeep;
   TRY_ASSIGN(ControllerOptions made, OptionsOf(options.engine, options.work_dir));
   made.validation = options.validation;
-  TRY_ASSIGN(std::string id, Controller(made).Submit(whole));
+  TRY_ASSIGN(std::string id,
+             Controller(made).Submit(whole, {options.team, options.user, options.labels}));
   TRY(StartRun(id, made));
   return id;
 }

@@ -12,7 +12,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,7 +44,7 @@ struct SubmitOptions {
   std::string engine = kLocalEngine;  // name of an instance in the registry
   std::string team = {};
   std::string user = {};
-  std::map<std::string, std::string> labels = {};
+  JobLabels labels = {};
   // Where programs of jobs without `files` start; empty: the job's directory.
   std::filesystem::path work_dir = {};
   JobValidation validation = {};  // checks that this room cannot make (validate_job.h)

@@ -353,6 +353,17 @@ TEST_F(SupervisorTest, JobsOfADeadSupervisorAreNotRecordedAsFailed) {
   ASSERT_TRUE(told_.AwaitEnd("long-1"));
 }
 
+TEST_F(SupervisorTest, TheRecordNamesTheSubmission) {
+  const auto id = supervisor_->Submit(
+      Named("x"), {.engine = "gate", .team = "ads", .user = "ada", .labels = {{"project", "ctr"}}});
+  ASSERT_TRUE(id.ok());
+  const auto end = told_.AwaitEnd(*id);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->team, "ads");
+  EXPECT_EQ(end->user, "ada");
+  EXPECT_EQ(end->labels.at("project"), "ctr");
+}
+
 TEST_F(SupervisorTest, AnUnknownEngineIsNamed) {
   const auto id = supervisor_->Submit(Named("x"), {.engine = "moon"});
   EXPECT_EQ(id.status().code(), Code::kInvalidArgument);
