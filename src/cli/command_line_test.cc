@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <set>
 
-#include "cli/jobs/job_json.h"
+#include "cli/jobs/job_text.h"
 #include "cli/main.h"
 #include "cli/terminal/line_splitter.h"
 #include "cli/terminal/report.h"

@@ -290,6 +290,12 @@ TEST_F(LocalEngineTest, AJobHasOneEngine) {
   EXPECT_EQ(seen->size(), 1u);
   EXPECT_EQ(second->Apply(job).code(), Code::kFailedPrecondition);
   EXPECT_EQ(Pids().size(), 1u);
+  engine_.reset();  // as the death of its process does
+  EXPECT_EQ(second->Apply(job).code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(second->Adopt(job_, dir_->path()).ok());
+  EXPECT_TRUE(second->Apply(job).ok());
+  EXPECT_EQ(Pids().size(), 1u);
+  ASSERT_TRUE(second->Stop(job_, milliseconds(100)).ok());
 }
 
 TEST_F(LocalEngineTest, StartErrorsNameTheCause) {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "cli/commands/commands.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/jobs/task_name.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/stop_signals.h"
@@ -78,9 +78,8 @@ class Signals {
 
 Result<engine::ExecEnd> RunInTask(const Context& context, const ExecArguments& arguments) {
   TRY_ASSIGN(const NamedTask task, ParseTaskName(arguments.task));
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
-  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
-  TRY_ASSIGN(engine::Engine* const engine, session->engine(job.engine));
+  TRY_ASSIGN(const auto jobs, OpenJobs(context));
+  TRY_ASSIGN(const controller::JobView job, jobs->Find(arguments.job));
   engine::ExecSpec spec;
   spec.argv = context.passthrough_args;
   spec.terminal =
@@ -89,7 +88,7 @@ Result<engine::ExecEnd> RunInTask(const Context& context, const ExecArguments& a
   if (const char* term = std::getenv("TERM"); spec.terminal && term != nullptr)
     spec.env.push_back(std::string("TERM=") + term);
   TRY_ASSIGN(const std::unique_ptr<engine::Execution> execution,
-             engine->Exec(job.id, task.role, task.index, spec));
+             jobs->Exec(job.record.id, task.role, task.index, spec));
   const Signals signals(execution.get());
   const RawTerminal raw(spec.terminal);
   return execution->Wait();

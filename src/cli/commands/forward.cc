@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "cli/commands/commands.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/jobs/task_name.h"
 #include "cli/terminal/report.h"
 #include "engine/exec/stream_pump.h"
@@ -76,7 +76,7 @@ Result<UniqueFd> Listen(uint16_t* port) {
 }
 
 struct Target {
-  engine::Engine* engine = nullptr;
+  controller::Jobs* jobs = nullptr;
   std::string job;
   NamedTask task;
   uint16_t port = 0;
@@ -85,7 +85,7 @@ struct Target {
 
 void Serve(Target* target, UniqueFd client) {
   const auto task =
-      target->engine->DialTask(target->job, target->task.role, target->task.index, target->port);
+      target->jobs->DialTask(target->job, target->task.role, target->task.index, target->port);
   if (task.ok()) {
     engine::PumpStreams(client.get(), task->get());
   } else {
@@ -100,15 +100,14 @@ Status Forward(const Context& context, const ForwardArguments& arguments) {
   TRY_ASSIGN(Ports ports, ParsePorts(arguments.ports));
   Target target;
   TRY_ASSIGN(target.task, ParseTaskName(arguments.task));
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
-  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
-  TRY_ASSIGN(target.engine, session->engine(job.engine));
-  target.job = job.id;
+  TRY_ASSIGN(const auto jobs, OpenJobs(context));
+  TRY_ASSIGN(const controller::JobView job, jobs->Find(arguments.job));
+  target.jobs = jobs.get();
+  target.job = job.record.id;
   target.port = ports.task;
   // Checks that the task exists without opening a connection, which may be the only one that its
   // program accepts. Port 0 has no listener; the program may begin to listen later.
-  const Status there =
-      target.engine->DialTask(job.id, target.task.role, target.task.index, 0).status();
+  const Status there = jobs->DialTask(target.job, target.task.role, target.task.index, 0).status();
   if (!there.ok() && there.code() != Code::kUnavailable) return there;
   TRY_ASSIGN(const UniqueFd listener, Listen(&ports.local));
   const std::string where = fmt::format("127.0.0.1:{}", ports.local);

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/jobs/job_json.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/job_text.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
-#include "controller/recovery/prune.h"
+#include "controller/jobs/job_json.h"
 #include "job/text/units.h"
 
 namespace shoal::cli {
@@ -23,44 +23,42 @@ struct JobsArguments {
 constexpr int kEndedShown = 20;
 constexpr const char* kUnreadable = "unreadable";
 
-Result<std::vector<controller::JobRecord>> Find(Session& session, const JobsArguments& arguments) {
-  if (arguments.all || arguments.ids) return session.store().ListJobs({.limit = INT_MAX});
-  TRY_ASSIGN(std::vector<controller::JobRecord> jobs,
-             session.store().ListJobs({.ended = false, .limit = INT_MAX}));
-  TRY_ASSIGN(std::vector<controller::JobRecord> ended,
-             session.store().ListJobs({.unfinished = false, .limit = kEndedShown}));
-  for (controller::JobRecord& job : ended) jobs.push_back(std::move(job));
-  return jobs;
+using controller::JobView;
+
+Result<std::vector<JobView>> Find(controller::Jobs& jobs, const JobsArguments& arguments) {
+  if (arguments.all || arguments.ids) return jobs.List({.limit = INT_MAX});
+  TRY_ASSIGN(std::vector<JobView> found, jobs.List({.ended = false, .limit = INT_MAX}));
+  TRY_ASSIGN(std::vector<JobView> ended, jobs.List({.unfinished = false, .limit = kEndedShown}));
+  for (JobView& job : ended) found.push_back(std::move(job));
+  return found;
 }
 
-int PrintTable(const std::vector<controller::JobRecord>& jobs, Session& session) {
+int PrintTable(const std::vector<JobView>& jobs) {
   if (jobs.empty()) {
     PrintNote("there are no jobs yet; `shoal run FILE` starts one");
     return 0;
   }
   const WallTime now = RealClock::Get()->Wall();
   std::vector<std::vector<std::string>> rows = {{"JOB", "STATE", "SUBMITTED", "RAN", "REASON"}};
-  for (const controller::JobRecord& job : jobs) {
+  for (const JobView& view : jobs) {
+    const controller::JobRecord& job = view.record;
     const bool say_why = job.state != job::JobState::kSucceeded;
     const std::string why = say_why ? job.reason : "";
     const std::string joint = why.empty() || job.damage.empty() ? "" : "; ";
-    rows.push_back({job.id, StateText(job, session.unattended(job.id)), Ago(job.submitted, now),
-                    RunTime(job, now, TimeSuspended(session, job.id)), why + joint + job.damage});
+    rows.push_back({job.id, StateText(job, view.unattended), Ago(job.submitted, now),
+                    RunTime(job, now, view.suspended), why + joint + job.damage});
   }
   return PrintResult(Table(rows));
 }
 
 // Prunes by age or by damage and prints the ids of the removed jobs.
-int PruneJobs(const Context& context, Session& session, const std::string& text) {
+int PruneJobs(const Context& context, controller::Jobs& jobs, const std::string& text) {
   const auto age = job::ParseDurationMs(text);
   if (!age && text != kUnreadable) {
     return PrintError(InvalidArgument("got --prune " + text +
                                       ", expected an age such as 7d, 12h or 0, or " + kUnreadable));
   }
-  const auto gone =
-      age ? controller::Prune(&session.store(), session.home(), RealClock::Get()->Wall(),
-                              std::chrono::milliseconds(*age))
-          : controller::PruneUnreadable(&session.store(), session.home());
+  const auto gone = age ? jobs.Prune(std::chrono::milliseconds(*age)) : jobs.PruneUnreadable();
   if (!gone.ok()) return PrintError(gone.status());
   std::string out;
   for (const std::string& id : *gone) {
@@ -73,20 +71,21 @@ int PruneJobs(const Context& context, Session& session, const std::string& text)
 }
 
 int ListJobs(const Context& context, const JobsArguments& arguments) {
-  const Result<std::unique_ptr<Session>> session = Session::Open(context);
-  if (!session.ok()) return PrintError(session.status());
-  if (!arguments.prune.empty()) return PruneJobs(context, **session, arguments.prune);
-  const Result<std::vector<controller::JobRecord>> jobs = Find(**session, arguments);
+  const auto opened = OpenJobs(context);
+  if (!opened.ok()) return PrintError(opened.status());
+  if (!arguments.prune.empty()) return PruneJobs(context, **opened, arguments.prune);
+  const Result<std::vector<JobView>> jobs = Find(**opened, arguments);
   if (!jobs.ok()) return PrintError(jobs.status());
   if (arguments.ids || context.json) {
     std::string out;
-    for (const controller::JobRecord& job : *jobs) {
-      out += arguments.ids ? job.id : ToText(JobToJson(job, (*session)->unattended(job.id)));
+    for (const JobView& job : *jobs) {
+      out +=
+          arguments.ids ? job.record.id : ToText(controller::JobToJson(job.record, job.unattended));
       out += "\n";
     }
     return PrintResult(out);
   }
-  return PrintTable(*jobs, **session);
+  return PrintTable(*jobs);
 }
 
 constexpr const char* kJobsFooter = R"help(Examples:

@@ -11,7 +11,7 @@
 #include "base/output_file.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/line_splitter.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/report.h"
@@ -25,7 +25,6 @@ namespace {
 using controller::LogInfo;
 using controller::LogKey;
 using controller::LogSelection;
-using controller::LogStore;
 
 struct LogsArguments {
   std::string job;
@@ -76,12 +75,12 @@ class Printer {
   OutputStream printed_{STDOUT_FILENO};
 };
 
-Status PrintOnce(const LogStore& logs, const std::vector<LogInfo>& chosen,
+Status PrintOnce(controller::Jobs* jobs, const std::string& id, const std::vector<LogInfo>& chosen,
                  const std::map<LogKey, int64_t>& from, Printer* printer) {
   for (const LogInfo& log : chosen) {
     int64_t offset = from.at(log.key);
     while (true) {
-      TRY_ASSIGN(const std::string bytes, logs.Read(log.key, offset, kPiece));
+      TRY_ASSIGN(const std::string bytes, jobs->ReadLog(id, log.key, offset, kPiece));
       if (bytes.empty()) break;
       if (!printer->Add(log.key, bytes)) return printer->Finish();
       offset += static_cast<int64_t>(bytes.size());
@@ -91,51 +90,49 @@ Status PrintOnce(const LogStore& logs, const std::vector<LogInfo>& chosen,
 }
 
 // Follows until the job has ended or Ctrl-C.
-Status FollowLogs(Session* session, const std::string& id, const LogStore& logs,
-                  const LogSelection& selection, std::map<LogKey, int64_t> from, Printer* printer) {
+Status FollowLogs(controller::Jobs* jobs, const std::string& id, const LogSelection& selection,
+                  std::map<LogKey, int64_t> from, Printer* printer) {
   net::Loop loop;
   for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
     loop.WatchSignal(signal, [&loop] { loop.Stop(); });
-  TRY_ASSIGN(const auto follower,
-             logs.Follow(&loop, selection, std::move(from),
-                         [&](const LogKey& key, int64_t, std::string_view bytes) {
-                           if (!printer->Add(key, bytes)) loop.Stop();
-                         }));
-  const auto look = [&] {
-    const Result<controller::JobRecord> job = session->store().GetJob(id);
-    if (job.ok() && !job::IsFinal(job->state)) return;
-    follower->Drain();
-    loop.Stop();
-  };
-  TRY_ASSIGN(const auto watch, session->store().Watch([&] { loop.Post(look); }));
-  loop.Post(look);
+  Status ended;
+  TRY_ASSIGN(const auto following, jobs->FollowLogs(
+                                       &loop, id, selection, std::move(from),
+                                       [&](const LogKey& key, int64_t, std::string_view bytes) {
+                                         if (!printer->Add(key, bytes)) loop.Stop();
+                                       },
+                                       [&](const Status& status) {
+                                         ended = status;
+                                         loop.Stop();
+                                       }));
   loop.Run();
-  return printer->Finish();
+  TRY(printer->Finish());
+  return ended;
 }
 
 Status PrintLogs(const Context& context, const LogsArguments& arguments) {
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
-  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
-  const LogStore logs(session->home().job_dir(job.id));
+  TRY_ASSIGN(const auto jobs, OpenJobs(context));
+  TRY_ASSIGN(const controller::JobView found, jobs->Find(arguments.job));
+  const std::string& id = found.record.id;
   LogSelection selection;
   if (!arguments.task.empty()) {
     TRY_ASSIGN(selection, controller::ParseLogSelection(arguments.task));
   }
   if (arguments.attempt > 0) selection.attempt = arguments.attempt - 1;
-  const bool ended = job::IsFinal(job.state);
-  Result<std::vector<LogInfo>> chosen = logs.Select(selection);
+  const bool ended = job::IsFinal(found.record.state);
+  Result<std::vector<LogInfo>> chosen = jobs->SelectLogs(id, selection);
   if (!chosen.ok() && (ended || !arguments.follow)) return chosen.status();
   std::map<LogKey, int64_t> from;
   for (const LogInfo& log : chosen.ok() ? *chosen : std::vector<LogInfo>{}) {
     int64_t& offset = from[log.key];
     if (arguments.lines >= 0) {
-      TRY_ASSIGN(offset, logs.TailOffset(log.key, arguments.lines));
+      TRY_ASSIGN(offset, jobs->TailOffset(id, log.key, arguments.lines));
     }
   }
   Printer printer(context.json, selection.index.has_value());
   if (arguments.follow && !ended)
-    return FollowLogs(session.get(), job.id, logs, selection, std::move(from), &printer);
-  return PrintOnce(logs, *chosen, from, &printer);
+    return FollowLogs(jobs.get(), id, selection, std::move(from), &printer);
+  return PrintOnce(jobs.get(), id, *chosen, from, &printer);
 }
 
 constexpr const char* kLogsFooter = R"help(Examples:

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/jobs/job_json.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/job_text.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
 #include "job/execution/job_dir.h"
 
@@ -22,16 +22,17 @@ struct OutputsArguments {
 };
 
 struct Found {
-  std::filesystem::path dir;
+  std::string id;
+  std::string dir;        // the job's directory; empty: it is on the server
   json::object declared;  // the job's own `outputs`: name → directory
   std::vector<controller::OutputFile> files;
 };
 
 // NotFound lists the job's tasks if it never had one of this name.
-Status CheckTask(controller::Store& store, const std::string& id, const std::string& wanted) {
-  TRY_ASSIGN(const std::vector<controller::TaskRecord> tasks, store.ListTasks(id));
+Status CheckTask(controller::Jobs& jobs, const std::string& id, const std::string& wanted) {
+  TRY_ASSIGN(const controller::JobDetails job, jobs.Describe(id));
   std::vector<std::string> names;
-  for (const controller::TaskRecord& task : tasks)
+  for (const controller::TaskRecord& task : job.tasks)
     names.push_back(task.role + "-" + std::to_string(task.index));
   if (names.empty() || std::find(names.begin(), names.end(), wanted) != names.end())
     return Status::Ok();
@@ -41,17 +42,17 @@ Status CheckTask(controller::Store& store, const std::string& id, const std::str
                   id + "` lists its tasks");
 }
 
-Result<Found> Find(const Context& context, const OutputsArguments& arguments) {
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
-  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
+Result<Found> Find(controller::Jobs& jobs, const OutputsArguments& arguments) {
+  TRY_ASSIGN(const controller::JobView job, jobs.Find(arguments.job));
   Found found;
-  found.dir = session->home().job_dir(job.id);
-  if (const json::value* outputs = job.job.if_contains("outputs");
+  found.id = job.record.id;
+  found.dir = job.directory;
+  if (const json::value* outputs = job.record.job.if_contains("outputs");
       outputs != nullptr && outputs->is_object())
     found.declared = outputs->get_object();
-  TRY_ASSIGN(found.files, controller::ListOutputs(found.dir));
+  TRY_ASSIGN(found.files, jobs.ListOutputs(found.id));
   if (!arguments.task.empty()) {
-    TRY(CheckTask(session->store(), job.id, arguments.task));
+    TRY(CheckTask(jobs, found.id, arguments.task));
     std::erase_if(found.files, [&](const auto& file) { return file.task != arguments.task; });
   }
   return found;
@@ -81,17 +82,20 @@ int PrintJson(const Found& found) {
                      {"bytes", file.bytes},
                      {"link", file.link}});
   }
-  const json::object out{{"directory", job::JobDir(found.dir).outputs().string()},
-                         {"declared", found.declared},
-                         {"files", std::move(files)}};
+  json::object out;
+  if (!found.dir.empty()) out["directory"] = job::JobDir(found.dir).outputs().string();
+  out["declared"] = found.declared;
+  out["files"] = std::move(files);
   return PrintResult(JsonLines(out));
 }
 
 int Outputs(const Context& context, const OutputsArguments& arguments) {
-  const Result<Found> found = Find(context, arguments);
+  const auto jobs = OpenJobs(context);
+  if (!jobs.ok()) return PrintError(jobs.status());
+  const Result<Found> found = Find(**jobs, arguments);
   if (!found.ok()) return PrintError(found.status());
   if (!arguments.to.empty()) {
-    if (const Status copied = controller::CopyOutputs(found->dir, found->files, arguments.to);
+    if (const Status copied = (*jobs)->CopyOutputs(found->id, found->files, arguments.to);
         !copied.ok())
       return PrintError(copied);
   }

@@ -11,7 +11,7 @@
 #include "cli/terminal/report.h"
 #include "controller/files/log_store.h"
 #include "controller/files/state_home.h"
-#include "controller/run/desired_job.h"
+#include "controller/membership/desired_job.h"
 #include "framework/framework_environment.h"
 #include "import/import.h"
 #include "job/execution/job_dir.h"

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "cli/commands/commands.h"
 #include "cli/jobs/engines.h"
-#include "cli/jobs/job_json.h"
+#include "cli/jobs/job_text.h"
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
 #include "job/file/parse.h"

@@ -3,37 +3,26 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <climits>
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/jobs/job_json.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/job_text.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/stall_report.h"
+#include "controller/jobs/job_json.h"
 
 namespace shoal::cli {
 namespace {
 
 using controller::JobRecord;
 
-struct Shown {
-  JobRecord job;
-  bool unattended = false;
-  std::string dir;
-  std::vector<controller::TaskRecord> tasks;
-  std::vector<controller::Event> events;
-};
+using controller::JobDetails;
 
-Result<Shown> Find(const Context& context, const std::string& prefix) {
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
-  Shown shown;
-  TRY_ASSIGN(shown.job, session->store().FindJob(prefix));
-  shown.unattended = session->unattended(shown.job.id);
-  shown.dir = session->home().job_dir(shown.job.id).string();
-  TRY_ASSIGN(shown.tasks, session->store().ListTasks(shown.job.id));
-  TRY_ASSIGN(shown.events, session->store().ReadEvents(shown.job.id, 0, INT_MAX));
-  return shown;
+Result<JobDetails> Find(const Context& context, const std::string& prefix) {
+  TRY_ASSIGN(const auto jobs, OpenJobs(context));
+  TRY_ASSIGN(const controller::JobView job, jobs->Find(prefix));
+  return jobs->Describe(job.record.id);
 }
 
 std::string EndText(const controller::TaskRecord& task) {
@@ -46,7 +35,7 @@ std::string EndText(const controller::TaskRecord& task) {
 std::string History(const std::vector<controller::Event>& events, WallTime from) {
   std::vector<std::vector<std::string>> rows;
   for (const controller::Event& event : events) {
-    if (event.type == "task" || event.type == "owner") continue;
+    if (event.type == "task" || event.type == "owner" || event.type == "result") continue;
     std::string what = event.type == "ended" ? GetStringOr(event.body, "state", "") : event.type;
     const std::string why = GetStringOr(event.body, event.type == "note" ? "text" : "reason", "");
     if (event.type == "note") what = "";
@@ -56,18 +45,18 @@ std::string History(const std::vector<controller::Event>& events, WallTime from)
 }
 
 // Facts, tasks, the last stall and the history.
-std::string TextOf(const Shown& shown) {
-  const JobRecord& job = shown.job;
+std::string TextOf(const JobDetails& shown) {
+  const JobRecord& job = shown.view.record;
   const WallTime now = RealClock::Get()->Wall();
   std::vector<std::vector<std::string>> facts = {
-      {"job", job.id}, {"name", job.name}, {"state", StateText(job, shown.unattended)}};
+      {"job", job.id}, {"name", job.name}, {"state", StateText(job, shown.view.unattended)}};
   if (!job.reason.empty()) facts.push_back({"reason", job.reason});
   if (!job.damage.empty()) facts.push_back({"damage", job.damage});
   facts.push_back({"submitted", FormatWall(job.submitted) + " (" + Ago(job.submitted, now) + ")"});
-  if (const std::string ran = RunTime(job, now, TimeSuspended(shown.events)); !ran.empty())
+  if (const std::string ran = RunTime(job, now, shown.view.suspended); !ran.empty())
     facts.push_back({"ran", ran});
   facts.push_back({"engine", job.engine});
-  facts.push_back({"directory", shown.dir});
+  if (!shown.view.directory.empty()) facts.push_back({"directory", shown.view.directory});
   for (const auto& field : job.result)
     facts.push_back({std::string(field.key()), ToText(field.value())});
   std::string out = Table(facts);
@@ -86,17 +75,20 @@ std::string TextOf(const Shown& shown) {
 }
 
 int Show(const Context& context, const std::string& prefix) {
-  const Result<Shown> shown = Find(context, prefix);
+  const Result<JobDetails> shown = Find(context, prefix);
   if (!shown.ok()) return PrintError(shown.status());
   if (!context.json) return PrintResult(TextOf(*shown));
-  json::object out = JobToJson(shown->job, shown->unattended);
-  out["directory"] = shown->dir;
-  out["job"] = shown->job.job;
+  const controller::JobView& view = shown->view;
+  json::object out = controller::JobToJson(view.record, view.unattended);
+  if (!view.directory.empty()) out["directory"] = view.directory;
+  out["job"] = view.record.job;
   json::array tasks;
-  for (const controller::TaskRecord& task : shown->tasks) tasks.push_back(TaskToJson(task));
+  for (const controller::TaskRecord& task : shown->tasks)
+    tasks.push_back(controller::TaskToJson(task));
   out["tasks"] = std::move(tasks);
   json::array events;
-  for (const controller::Event& event : shown->events) events.push_back(EventToJson(event));
+  for (const controller::Event& event : shown->events)
+    events.push_back(controller::EventToJson(event));
   out["events"] = std::move(events);
   return PrintResult(ToPrettyText(out) + "\n");
 }

@@ -4,10 +4,9 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/jobs/job_json.h"
-#include "cli/jobs/session.h"
-#include "cli/jobs/stop_request.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
+#include "controller/jobs/job_json.h"
 
 namespace shoal::cli {
 namespace {
@@ -21,37 +20,19 @@ struct StopArguments {
 
 constexpr const char* kReason = "stopped by `shoal stop`";
 
-Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
-  ContinueOwner(job);
-  if (job.state == job::JobState::kPending) {
-    const Status waiting = session->controller().EndWaiting(job.id, kReason);
-    if (waiting.ok()) return session->store().GetJob(job.id);
-    if (waiting.code() != Code::kFailedPrecondition)
-      return waiting;  // otherwise it has just started
-    TRY_ASSIGN(job, session->store().GetJob(job.id));
-    if (job::IsFinal(job.state)) return job;
-  }
-  if (job.state != job::JobState::kSuspended) {
-    TRY_ASSIGN(job, SendStopRequest(session, job.id, now ? StopRequest::kKill : StopRequest::kDrain,
-                                    kReason));
-  }
-  // An earlier command may have asked for it already.
-  if (job.state == job::JobState::kSuspended)
-    TRY(session->controller().EndSuspended(job.id, kReason));
-  return session->store().GetJob(job.id);
-}
-
 int Stop(const Context& context, const StopArguments& arguments) {
-  const Result<std::unique_ptr<Session>> session = Session::Open(context);
-  if (!session.ok()) return PrintError(session.status());
-  Result<JobRecord> job = (*session)->store().FindJob(arguments.job);
-  if (!job.ok()) return PrintError(job.status());
-  const bool over = job::IsFinal(job->state);
+  const auto jobs = OpenJobs(context);
+  if (!jobs.ok()) return PrintError(jobs.status());
+  Result<controller::JobView> found = (*jobs)->Find(arguments.job);
+  if (!found.ok()) return PrintError(found.status());
+  const bool over = job::IsFinal(found->record.state);
   if (!over) {
-    job = StopJob(session->get(), *job, arguments.now);
-    if (!job.ok()) return PrintError(job.status());
+    const auto mode = arguments.now ? controller::StopMode::kKill : controller::StopMode::kDrain;
+    found = (*jobs)->Stop(found->record.id, mode, kReason);
+    if (!found.ok()) return PrintError(found.status());
   }
-  if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
+  const JobRecord* const job = &found->record;
+  if (context.json) return PrintResult(ToText(controller::JobToJson(*job, false)) + "\n");
   return PrintResult(job->id + (over ? " has ended already: " : " ") +
                      std::string(job::NameOf(job->state)) +
                      (job->reason.empty() ? "" : ": " + job->reason) + "\n");

@@ -4,10 +4,9 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/jobs/job_json.h"
-#include "cli/jobs/session.h"
-#include "cli/jobs/stop_request.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
+#include "controller/jobs/job_json.h"
 
 namespace shoal::cli {
 namespace {
@@ -22,26 +21,18 @@ Status Ended(const JobRecord& job) {
                             (job.reason.empty() ? "" : ": " + job.reason));
 }
 
-Result<JobRecord> SuspendJob(Session* session, const std::string& prefix) {
-  TRY_ASSIGN(const JobRecord job, session->store().FindJob(prefix));
-  if (job.state == JobState::kSuspended) return job;
-  if (job::IsFinal(job.state)) return Ended(job);
-  if (job.state == JobState::kPending) {
-    const Status waiting = session->controller().SuspendWaiting(job.id, kReason);
-    if (waiting.ok()) return session->store().GetJob(job.id);
-    if (waiting.code() != Code::kFailedPrecondition)
-      return waiting;  // otherwise it has just started
-  }
-  return SendStopRequest(session, job.id, StopRequest::kSuspend, kReason);
+Result<controller::JobView> SuspendJob(const Context& context, const std::string& prefix) {
+  TRY_ASSIGN(const auto jobs, OpenJobs(context));
+  TRY_ASSIGN(const controller::JobView found, jobs->Find(prefix));
+  return jobs->Suspend(found.record.id, kReason);
 }
 
 int Suspend(const Context& context, const std::string& prefix) {
-  const Result<std::unique_ptr<Session>> session = Session::Open(context);
-  if (!session.ok()) return PrintError(session.status());
-  const Result<JobRecord> job = SuspendJob(session->get(), prefix);
-  if (!job.ok()) return PrintError(job.status());
+  const Result<controller::JobView> found = SuspendJob(context, prefix);
+  if (!found.ok()) return PrintError(found.status());
+  const JobRecord* const job = &found->record;
   if (job->state != JobState::kSuspended) return PrintError(Ended(*job));
-  if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
+  if (context.json) return PrintResult(ToText(controller::JobToJson(*job, false)) + "\n");
   return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` resumes it\n");
 }
 

@@ -13,10 +13,11 @@
 
 #include "base/json.h"
 #include "cli/commands/commands.h"
-#include "cli/jobs/job_json.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/engines.h"
+#include "cli/jobs/job_text.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/report.h"
+#include "controller/jobs/session.h"
 #include "framework/cluster.h"
 #include "job/execution/plan.h"
 #include "net/event_loop.h"
@@ -27,6 +28,7 @@ namespace shoal::cli {
 namespace {
 
 using controller::JobRecord;
+using controller::Session;
 
 struct TablesArguments {
   std::string job;
@@ -420,7 +422,8 @@ json::object MovedJson(const ps::RebalanceInfo& done) {
 
 // Connects as an observer, performs a requested move of rows, and formats the servers' reports.
 Result<std::string> QueryServers(const Context& context, const TablesArguments& arguments) {
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
+  TRY_ASSIGN(std::vector<controller::EngineInstance> engines, ConfiguredEngines());
+  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(std::move(engines)));
   TRY_ASSIGN(const JobRecord job, session->store().FindJob(arguments.job));
   if (job::IsFinal(job.state) || job.state == job::JobState::kPending) return NotRunning(job);
   TRY_ASSIGN(const framework::ClusterDescription cluster, AskCoordinator(session.get(), job));

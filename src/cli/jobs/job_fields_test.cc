@@ -9,7 +9,7 @@
 
 #include "cli/jobs/engines.h"
 #include "cli/jobs/load_job.h"
-#include "controller/run/desired_job.h"
+#include "controller/membership/desired_job.h"
 #include "controller/run/unused_fields.h"
 #include "job/execution/plan.h"
 #include "job/file/fields.h"

@@ -6,14 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "cli/jobs/engines.h"
-#include "cli/jobs/job_json.h"
-#include "cli/jobs/load_job.h"
-#include "cli/jobs/session.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/async_writer.h"
 #include "cli/terminal/display.h"
 #include "cli/terminal/log_pacer.h"
@@ -52,18 +49,19 @@ const char* NameOfSignal(int signal) {
 // Runs one job in the foreground. Must be used on the thread that calls RunToEnd.
 class ForegroundRun {
  public:
-  ForegroundRun(const Context& context, Session* session, job::Job job, const RunOptions& options)
-      : context_(context),
-        session_(session),
+  ForegroundRun(const Context& context, controller::Jobs* jobs, job::Job job,
+                const RunOptions& options)
+      : jobs_(jobs),
         job_(std::move(job)),
-        engine_(options.engine),
-        folder_(options.folder),
-        places_(options.places),
+        new_run_{job_, options.engine, options.folder, options.places},
         quiet_(KindOf(context, options) == DisplayKind::kQuiet),
         display_(MakeDisplay(KindOf(context, options), &out_, job_, RealClock::Get())),
         logs_([this] { return !out_.full(); },
               [this](const rendezvous::LogKey& key, int64_t offset, std::string_view bytes) {
                 display_->OnLog(key, offset, bytes);
+              },
+              [this](const rendezvous::LogKey& key, int64_t offset, size_t limit) {
+                return jobs_->ReadLog(id_, key, offset, limit);
               }) {
     out_.OnRoom([this] { loop_.Post([this] { CatchUp(); }); });
   }
@@ -73,27 +71,16 @@ class ForegroundRun {
     // Installed before the job exists, so no signal is missed.
     for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
-    TRY(session_->HoldLivenessLock());
-    controller::ControllerOptions options;
-    options.store = &session_->store();
-    TRY_ASSIGN(options.engine, session_->engine(engine_));
-    options.home = session_->home();
-    options.program = context_.program;
-    options.self = session_->self();
-    std::error_code error;
-    if (!id.empty()) options.work_dir = controller::ReadWorkDir(session_->home().job_dir(id));
-    if (id.empty()) options.work_dir = folder_;
-    if (options.work_dir.empty()) options.work_dir = std::filesystem::current_path(error);
-    options.validation = ValidationOf(WhereDataIs(engine_, job_), places_);
-    controller::Controller controller(std::move(options));
+    const auto on_submitted = [this](const std::string& submitted) {
+      id_ = submitted;
+      display_->OnSubmitted(submitted);
+    };
     if (id.empty()) {
-      TRY_ASSIGN(id, controller.Submit(job_));
+      TRY_ASSIGN(run_, jobs_->Run(&loop_, new_run_, on_submitted, MakeObserver()));
     } else {
-      TRY(controller.Resume(id));
+      TRY_ASSIGN(run_, jobs_->RunResumed(&loop_, id, MakeObserver()));
+      on_submitted(id);
     }
-    store_.emplace(session_->home().job_dir(id));
-    display_->OnSubmitted(id);
-    TRY_ASSIGN(run_, controller.Start(&loop_, id, MakeObserver()));
     Tick();
     loop_.Run();
     run_.reset();
@@ -134,9 +121,7 @@ class ForegroundRun {
     };
     if (!quiet_) {  // a quiet run receives no lines
       observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
-                               std::string_view bytes) {
-        logs_.AddBytes(*store_, key, offset, bytes);
-      };
+                               std::string_view bytes) { logs_.AddBytes(key, offset, bytes); };
     }
     observer.on_note = [this](const std::string& text) { display_->OnNote(text); };
     observer.on_failed = [this](Code code) { failed_by_ = code; };
@@ -145,14 +130,14 @@ class ForegroundRun {
       // The displayed duration excludes suspensions.
       if (record_.started != WallTime{})
         record_.started +=
-            std::chrono::duration_cast<WallTime::duration>(TimeSuspended(*session_, record.id));
+            std::chrono::duration_cast<WallTime::duration>(jobs_->TimeSuspended(record.id));
       ended_ = RealClock::Get()->Now();
       loop_.Stop();
     };
     return observer;
   }
 
-  bool CatchUp() { return !store_ || logs_.CatchUp(*store_); }
+  bool CatchUp() { return id_.empty() || logs_.CatchUp(); }
 
   // Waits for the reader of the last lines of an ended job. A signal, including the one that
   // stopped the job, ends the wait.
@@ -192,37 +177,24 @@ class ForegroundRun {
     loop_.After(kTick, [this] {
       if (ended_ == TimePoint{}) display_->OnTick();
       ReportWriteError();
-      RefreshLivenessLock();
       Tick();
     });
   }
 
-  // Shows other processes that this one is not frozen.
-  void RefreshLivenessLock() {
-    const TimePoint now = RealClock::Get()->Now();
-    if (now - touched_ < controller::kLivenessRefreshInterval) return;
-    touched_ = now;
-    controller::RefreshLivenessLock(session_->home().root(), session_->self());
-  }
-
-  const Context context_;
-  Session* const session_;
+  controller::Jobs* const jobs_;
   const job::Job job_;
-  const std::string engine_;
-  const std::string folder_;
-  const job::FieldLocations places_;
+  const controller::NewRun new_run_;
   const bool quiet_;
   net::Loop loop_;
   AsyncWriter out_{STDOUT_FILENO};
   AsyncWriter errors_{STDERR_FILENO};
   const std::unique_ptr<Display> display_;
   LogPacer logs_;
-  std::optional<controller::LogStore> store_;  // once there is a job
+  std::string id_;  // once there is a job
   std::unique_ptr<controller::JobRun> run_;
   controller::JobRecord record_;
-  TimePoint touched_{};  // last refresh of the lock
-  TimePoint ended_{};    // the job
-  bool left_ = false;    // a signal arrived while the last lines waited for a reader
+  TimePoint ended_{};  // the job
+  bool left_ = false;  // a signal arrived while the last lines waited for a reader
   int signals_ = 0;
   bool told_unwritten_ = false;
   std::string stopped_by_;
@@ -238,9 +210,9 @@ int CodeOf(job::JobState state, bool stopped, Code failed_by) {
   return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
 }
 
-int RunInForeground(const Context& context, Session* session, const job::Job& job,
+int RunInForeground(const Context& context, controller::Jobs* jobs, const job::Job& job,
                     const std::string& id, const RunOptions& options) {
-  ForegroundRun foreground(context, session, job, options);
+  ForegroundRun foreground(context, jobs, job, options);
   const Result<controller::JobRecord> ended = foreground.RunToEnd(id);
   if (!ended.ok()) return PrintError(ended.status());
   const Status shown = foreground.written();
@@ -261,27 +233,26 @@ int RunJob(const Context& context, job::Job job, const RunOptions& options) {
   std::error_code error;
   const std::string here = std::filesystem::current_path(error).string();
   job::ResolvePaths({}, here, here, &job);
-  if (!job.on_controller_loss) job.on_controller_loss = job::OnControllerLoss::kStop;
-  Result<std::unique_ptr<Session>> session = Session::Open(context);
-  if (!session.ok()) return PrintError(session.status());
-  return RunInForeground(context, session->get(), job, "", options);
+  const auto jobs = OpenJobs(context);
+  if (!jobs.ok()) return PrintError(jobs.status());
+  return RunInForeground(context, jobs->get(), job, "", options);
 }
 
 int ResumeJob(const Context& context, const std::string& prefix, const RunOptions& options) {
-  Result<std::unique_ptr<Session>> session = Session::Open(context);
-  if (!session.ok()) return PrintError(session.status());
-  const Result<controller::JobRecord> record = (*session)->store().FindJob(prefix);
-  if (!record.ok()) return PrintError(record.status());
-  const Result<job::Job> job = job::FromJson(record->job);
-  if (!job.ok()) return PrintError(job.status().With(record->id));
+  const auto jobs = OpenJobs(context);
+  if (!jobs.ok()) return PrintError(jobs.status());
+  const Result<controller::JobView> found = (*jobs)->Find(prefix);
+  if (!found.ok()) return PrintError(found.status());
+  const controller::JobRecord& record = found->record;
+  const Result<job::Job> job = job::FromJson(record.job);
+  if (!job.ok()) return PrintError(job.status().With(record.id));
   // Checked first, so that it stays suspended: a job that failed because of an unmounted disk could
-  // not be resumed.
-  if (record->state == job::JobState::kSuspended) {
-    const Status readable = learn::CheckDataFiles(*job, WhereDataIs(record->engine, *job));
-    if (!readable.ok()) return PrintError(InvalidArgument(readable.message()).With(record->id));
+  // not be resumed. The files of a server's job are not here.
+  if (record.state == job::JobState::kSuspended && !found->directory.empty()) {
+    const Status readable = learn::CheckDataFiles(*job, WhereDataIs(record.engine, *job));
+    if (!readable.ok()) return PrintError(InvalidArgument(readable.message()).With(record.id));
   }
-  return RunInForeground(context, session->get(), *job, record->id,
-                         {options.quiet, record->engine});
+  return RunInForeground(context, jobs->get(), *job, record.id, {options.quiet, record.engine});
 }
 
 }  // namespace shoal::cli

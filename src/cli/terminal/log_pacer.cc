@@ -12,13 +12,12 @@ constexpr int64_t kPiece = int64_t{256} << 10;
 
 }  // namespace
 
-void LogPacer::AddBytes(const controller::LogStore& store, const controller::LogKey& key,
-                        int64_t offset, std::string_view bytes) {
+void LogPacer::AddBytes(const controller::LogKey& key, int64_t offset, std::string_view bytes) {
   const int64_t end = offset + static_cast<int64_t>(bytes.size());
   const auto behind = behind_.find(key);
   if (behind != behind_.end()) {
     behind->second.end = end;
-    CatchUp(store);
+    CatchUp();
   } else if (has_room_()) {
     show_(key, offset, bytes);
   } else {
@@ -26,13 +25,13 @@ void LogPacer::AddBytes(const controller::LogStore& store, const controller::Log
   }
 }
 
-bool LogPacer::CatchUp(const controller::LogStore& store) {
+bool LogPacer::CatchUp() {
   while (!behind_.empty() && has_room_()) {
     // One piece of each log in turn.
     for (auto log = behind_.begin(); log != behind_.end() && has_room_();) {
       Gap& gap = log->second;
       const auto size = static_cast<size_t>(std::min(kPiece, gap.end - gap.shown));
-      const Result<std::string> bytes = store.Read(log->first, gap.shown, size);
+      const Result<std::string> bytes = read_(log->first, gap.shown, size);
       if (bytes.ok() && !bytes->empty()) {
         show_(log->first, gap.shown, *bytes);
         gap.shown += static_cast<int64_t>(bytes->size());

@@ -1,10 +1,11 @@
 // Flow control for log lines to a slow display: lines that do not fit are not kept in memory but
-// read again later from the job's log files. Used by job_runner.cc.
+// read again later from the job's stored logs. Used by job_runner.cc.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <string_view>
 
 #include "controller/files/log_store.h"
@@ -16,14 +17,16 @@ class LogPacer {
  public:
   using Show =
       std::function<void(const controller::LogKey&, int64_t offset, std::string_view bytes)>;
-  LogPacer(std::function<bool()> has_room, Show show)
-      : has_room_(std::move(has_room)), show_(std::move(show)) {}
+  // At most `limit` stored bytes from `offset`.
+  using Read =
+      std::function<Result<std::string>(const controller::LogKey&, int64_t offset, size_t limit)>;
+  LogPacer(std::function<bool()> has_room, Show show, Read read)
+      : has_room_(std::move(has_room)), show_(std::move(show)), read_(std::move(read)) {}
 
-  // Adds bytes from the coordinator, which `store` contains by then.
-  void AddBytes(const controller::LogStore& store, const controller::LogKey& key, int64_t offset,
-                std::string_view bytes);
+  // Adds bytes from the coordinator, which are stored by then.
+  void AddBytes(const controller::LogKey& key, int64_t offset, std::string_view bytes);
   // Shows skipped bytes as far as there is room; true if none remain.
-  bool CatchUp(const controller::LogStore& store);
+  bool CatchUp();
 
  private:
   struct Gap {
@@ -32,6 +35,7 @@ class LogPacer {
   };
   const std::function<bool()> has_room_;
   const Show show_;
+  const Read read_;
   std::map<controller::LogKey, Gap> behind_;
 };
 

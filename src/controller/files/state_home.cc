@@ -80,6 +80,13 @@ Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, cons
   return WriteFileAtomically(job::JobDir(dir).job(), ToText(job) + "\n", 0600, false);
 }
 
+bool IsJobDirComplete(const std::filesystem::path& dir) {
+  const job::JobDir paths(dir);  // the last file that WriteJobDir writes, and the secret
+  std::error_code error;
+  return std::filesystem::exists(paths.job(), error) &&
+         std::filesystem::exists(paths.token(), error);
+}
+
 std::filesystem::path ReadWorkDir(const std::filesystem::path& dir) {
   std::string text = ReadFile(job::JobDir(dir).work_dir(), 4096).value_or("");
   if (!text.empty() && text.back() == '\n') text.pop_back();

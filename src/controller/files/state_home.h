@@ -31,6 +31,8 @@ class StateHome {
 // authoritative, and the directory of a job that a power cut ended is not needed.
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir);
+// True if WriteJobDir has succeeded for the job.
+bool IsJobDirComplete(const std::filesystem::path& dir);
 // Directory in which the job's programs were first started; empty if unknown.
 std::filesystem::path ReadWorkDir(const std::filesystem::path& dir);
 // Increments DIR/resumes, which tells the next coordinator that the job continues after a

@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
+#include <optional>
+#include <utility>
 
 #include "base/log.h"
+#include "controller/store/coordinator_events.h"
 #include "controller/store/process_identity.h"
+#include "controller/store/supervisor_mark.h"
 #include "job/execution/job_dir.h"
+#include "job/spec/json.h"
+#include "rendezvous/client/journal_events.h"
 #include "rendezvous/journal/journal.h"
 
 namespace shoal::controller {
@@ -14,15 +21,6 @@ namespace {
 constexpr std::chrono::milliseconds kClearGrace{2000};
 constexpr const char* kFrozen = "its controller is frozen; another command has recorded the end";
 constexpr const char* kGone = "its controller was killed and its coordinator is gone";
-
-bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
-  for (const engine::TaskStatus& task : tasks) {
-    const bool lives =
-        task.phase == engine::TaskPhase::kStarting || task.phase == engine::TaskPhase::kRunning;
-    if (task.role == kCoordinatorRole && lives) return true;
-  }
-  return false;
-}
 
 // The job ended when its verdict was written, independent of the time of this recovery.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
@@ -35,45 +33,77 @@ WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallT
   return std::clamp(std::chrono::time_point_cast<WallTime::duration>(at), begun, now);
 }
 
-// The events that complete the log of a job whose controller died: a note, the tasks of the
-// verdict, the missing states and the end.
-std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
-                               const Result<rendezvous::Verdict>& verdict, bool frozen) {
+// Events that complete the log of a job, and the record that results. Events that the record does
+// not allow are left out.
+struct Completion {
+  JobRecord record;
   std::vector<Event> events;
-  events.push_back(NoteEvent(now, frozen ? kFrozen : "its controller was killed"));
+
+  void Add(Event event) {
+    event.seq = record.last_seq + 1;
+    if (ApplyEvent(event, &record).ok()) events.push_back(std::move(event));
+  }
+};
+
+// What the coordinator recorded and the controller did not store: events from the journal, then the
+// tasks of the verdict.
+Status AddMissedEvents(const ReconcileOptions& options, WallTime now,
+                       const Result<rendezvous::Verdict>& verdict, Completion* completion) {
+  const std::string& id = completion->record.id;
+  TRY_ASSIGN(const std::vector<Event> stored, options.store->ReadEvents(id, 0, INT_MAX));
+  EndedAttempts ended = EndedAttemptsOf(stored);
+  std::vector<rendezvous::JobEvent> missed;
+  if (const auto job = job::FromJson(completion->record.job); job.ok())
+    missed =
+        rendezvous::ReadJournalEvents(options.home.job_dir(id), *job, LastCoordinatorSeq(stored))
+            .value_or({});
+  for (const rendezvous::JobEvent& event : missed) {
+    if (event.type == rendezvous::JobEvent::Type::kResult)
+      MergeResults(event.body, &completion->record.result);
+    if (event.end) ended[{event.role, event.index}] = event.attempt;
+    const bool known = event.type == rendezvous::JobEvent::Type::kJob &&
+                       event.job_state == completion->record.state;
+    if (std::optional<Event> entry = EntryOf(event, now); entry && !known)
+      completion->Add(std::move(*entry));
+  }
+  if (!verdict.ok()) return Status::Ok();
+  for (const rendezvous::TaskResult& result : verdict->tasks) {
+    if (std::optional<Event> entry = EntryOf(result, ended, now))
+      completion->Add(std::move(*entry));
+  }
+  return Status::Ok();
+}
+
+// The end of a job whose controller died, with the states before it, which were lost with the
+// controller.
+void AddEnd(WallTime now, const Result<rendezvous::Verdict>& verdict, Completion* completion) {
+  const json::object results = completion->record.result;
   if (!verdict.ok()) {
     const bool damaged = verdict.status().code() != Code::kNotFound;
-    events.push_back(EndedEvent(
+    return completion->Add(EndedEvent(
         now, JobState::kFailed,
         damaged
             ? std::string(kGone) + ", and its verdict cannot be read: " + verdict.status().message()
             : kGone,
-        {}));
-    return events;
+        results));
   }
-  for (const rendezvous::TaskResult& result : verdict->tasks) {
-    const int attempt = result.attempts > 0 ? result.attempts - 1 : 0;
-    events.push_back(TaskEvent(
-        now, {result.role, result.index, attempt, job::TaskState::kEnded, result.end, false, ""}));
-  }
-  // Adds the intermediate states, which were lost with the controller.
-  if (verdict->state == JobState::kSuspended) {
-    events.push_back(StateEvent(now, JobState::kSuspended, verdict->reason));
-    return events;
-  }
-  if (job.state == JobState::kPending) events.push_back(StateEvent(now, JobState::kAdmitted, ""));
-  if (job.state <= JobState::kAdmitted) events.push_back(StateEvent(now, JobState::kStarting, ""));
-  if (job.state != JobState::kFinishing)
-    events.push_back(StateEvent(now, JobState::kFinishing, ""));
-  events.push_back(EndedEvent(now, verdict->state, verdict->reason, {}));
-  return events;
+  if (verdict->state == JobState::kSuspended)
+    return completion->Add(StateEvent(now, JobState::kSuspended, verdict->reason));
+  const JobState state = completion->record.state;
+  if (state == JobState::kPending) completion->Add(StateEvent(now, JobState::kAdmitted, ""));
+  if (state <= JobState::kAdmitted) completion->Add(StateEvent(now, JobState::kStarting, ""));
+  if (state != JobState::kFinishing) completion->Add(StateEvent(now, JobState::kFinishing, ""));
+  completion->Add(EndedEvent(now, verdict->state, verdict->reason, results));
 }
 
 Result<ReconciledJob> RecordEnd(const ReconcileOptions& options, const JobRecord& job,
                                 const Result<rendezvous::Verdict>& verdict) {
   const WallTime end = TimeOfEnd(options.home.job_dir(job.id), job, options.clock->Wall());
-  TRY(options.store->Append(job.id, EventsOfEnd(job, end, verdict, options.frozen == job.id),
-                            Durability::kSynced));
+  Completion completion{job, {}};
+  completion.Add(NoteEvent(end, options.frozen == job.id ? kFrozen : "its controller was killed"));
+  TRY(AddMissedEvents(options, end, verdict, &completion));
+  AddEnd(end, verdict, &completion);
+  TRY(options.store->Append(job.id, completion.events, Durability::kSynced));
   TRY_ASSIGN(const JobRecord ended, options.store->GetJob(job.id));
   return ReconciledJob{job.id, false, ended.state, ended.reason};
 }
@@ -99,8 +129,16 @@ Result<ReconciledJob> RepairElsewhere(const ReconcileOptions& options, const Job
   return RecordEnd(options, job, verdict);
 }
 
+// True if the next supervisor continues the job. One with a verdict has ended.
+bool WaitsForSupervisor(const ReconcileOptions& options, const JobRecord& job) {
+  if (options.given_up == job.id || options.frozen == job.id) return false;
+  return IsSupervisor(options.home.root(), job.owner) &&
+         !ReadVerdict(options.home.job_dir(job.id)).ok();
+}
+
 // Recovers a job whose processes this process may look up and stop.
 Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord& job) {
+  if (WaitsForSupervisor(options, job)) return ReconciledJob{job.id, true, job.state, ""};
   TRY_ASSIGN(engine::Engine* const engine, options.engine(job.engine));
   const bool same_boot = job.owner.boot_id == options.self.boot_id;
   if (engine->UsesPids() && same_boot && !SharesPids(job.owner))
@@ -129,6 +167,15 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
 }
 
 }  // namespace
+
+bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
+  for (const engine::TaskStatus& task : tasks) {
+    const bool lives =
+        task.phase == engine::TaskPhase::kStarting || task.phase == engine::TaskPhase::kRunning;
+    if (task.role == kCoordinatorRole && lives) return true;
+  }
+  return false;
+}
 
 Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options) {
   TRY_ASSIGN(const std::vector<JobRecord> jobs,

@@ -14,10 +14,14 @@
 
 namespace shoal::controller {
 
+// True if the coordinator is among the tasks, starting or running.
+bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks);
+
 // Result for one job without a controller.
 struct ReconciledJob {
   std::string id;
-  bool unattended = false;  // its coordinator lives, so the job runs on without a controller
+  // Its coordinator lives, so the job runs on without a controller, or it waits for its supervisor.
+  bool unattended = false;
   JobState state = JobState::kFailed;
   std::string reason;
 };
@@ -30,6 +34,8 @@ struct ReconcileOptions {
   // Id of a job whose owner lives but does not act; it is repaired as if the owner were dead.
   // Empty: none.
   std::string frozen;
+  // Id of a job that does not wait for its supervisor any longer. Empty: none.
+  std::string given_up;
   // Acquires the LivenessLock of `self`; called before the first job is claimed, so that no other
   // process takes the claimed job for an orphan. May be empty if the lock is held already.
   std::function<Status()> hold_liveness_lock;
@@ -40,6 +46,9 @@ struct ReconcileOptions {
 // For each unfinished job whose owner is dead, on this or another machine: records its end from
 // verdict.json; leaves it alone if its coordinator lives; otherwise records a failure and stops
 // what remains. Jobs of living owners and suspended jobs are not touched.
+//
+// A job of a dead supervisor that has no verdict waits for the next supervisor
+// (store/supervisor_mark.h) and is left alone.
 //
 // Processes in another PID namespace of this machine are never stopped, nor is their scratch
 // removed (Engine::UsesPids): the lock on the coordinator's journal shows whether it lives.

@@ -1,5 +1,6 @@
 #include "controller/run/async_engine_calls.h"
 
+#include <memory>
 #include <utility>
 
 #include "base/log.h"
@@ -15,29 +16,16 @@ constexpr milliseconds kInterruptAgain{100};
 
 // Repeats the interrupt until the engine has returned: one interrupt ends one wait, and Apply may
 // enter another.
-void Abandon(engine::Engine* engine, const std::string& job, std::future<void> applying) {
-  while (applying.valid() && applying.wait_for(milliseconds(0)) != std::future_status::ready) {
+void Abandon(engine::Engine* engine, const std::string& job, std::future<void> change) {
+  while (change.valid() && change.wait_for(milliseconds(0)) != std::future_status::ready) {
     engine->Interrupt(job);
-    applying.wait_for(kInterruptAgain);
+    change.wait_for(kInterruptAgain);
   }
 }
 
-}  // namespace
-
-AsyncEngineCalls::~AsyncEngineCalls() {
-  Abandon(engine_, job_, std::move(applying_));
-  if (cleanup_.valid()) cleanup_.wait();
-}
-
-void AsyncEngineCalls::Apply(engine::DesiredJob desired, Done done) {
-  applying_ =
-      std::async(std::launch::async, [this, desired = std::move(desired), done = std::move(done)] {
-        done(engine_->Apply(desired));
-      });
-}
-
-std::string AsyncEngineCalls::LastLine(const std::string& role, int index) {
-  Result<std::string> log = engine_->TaskLog(job_, role, index, 2000);
+std::string LastLineOf(engine::Engine* engine, const std::string& job, const std::string& role,
+                       int index) {
+  Result<std::string> log = engine->TaskLog(job, role, index, 2000);
   if (!log.ok()) return "";
   while (!log->empty() && log->back() == '\n') log->pop_back();
   const size_t line = log->rfind('\n');
@@ -45,22 +33,74 @@ std::string AsyncEngineCalls::LastLine(const std::string& role, int index) {
   return last.empty() ? "" : "; last output: " + last;
 }
 
+// Stops the job and removes its scratch files; records what the engine could not remove.
+Status StopAndClear(const EngineCallOptions& options, JobState state) {
+  const std::filesystem::path dir = options.home.job_dir(options.job);
+  Status stopped = options.engine->Stop(options.job, kClearGrace);
+  RemoveScratch(dir, state);
+  if (stopped.ok()) return stopped;
+  const Leftover left{options.job, options.instance, stopped.message(), options.clock->Wall()};
+  const Status recorded = RecordLeftover(options.home, left);
+  if (!recorded.ok()) LogWarning("job {}: {}", options.job, recorded.message());
+  if (recorded.ok())
+    stopped = Status(stopped.code(), stopped.message() + "; the next command tries again");
+  return stopped;
+}
+
+}  // namespace
+
+AsyncEngineCalls::~AsyncEngineCalls() {
+  Abandon(options_.engine, options_.job, std::move(change_));
+  if (cleanup_.valid()) cleanup_.wait();
+}
+
+std::future<void> AsyncEngineCalls::Start(std::function<void()> call) const {
+  if (options_.executor == nullptr) return std::async(std::launch::async, std::move(call));
+  auto task = std::make_shared<std::packaged_task<void()>>(std::move(call));
+  std::future<void> ended = task->get_future();
+  options_.executor->Execute([task] { (*task)(); });
+  return ended;
+}
+
+void AsyncEngineCalls::Apply(engine::DesiredJob desired, Done done) {
+  if (inline_calls()) return done(options_.engine->Apply(desired));
+  change_ = Start([engine = options_.engine, poster = options_.tasks->poster(),
+                   desired = std::move(desired), done = std::move(done)] {
+    const Status applied = engine->Apply(desired);
+    poster.Post([done, applied] { done(applied); });
+  });
+}
+
+void AsyncEngineCalls::Adopt(std::function<void(const Tasks&)> done) {
+  const std::string dir = options_.home.job_dir(options_.job).string();
+  if (inline_calls()) return done(options_.engine->Adopt(options_.job, dir));
+  change_ = Start([engine = options_.engine, job = options_.job, dir,
+                   poster = options_.tasks->poster(), done = std::move(done)] {
+    const auto adopted = std::make_shared<Tasks>(engine->Adopt(job, dir));
+    poster.Post([done, adopted] { done(*adopted); });
+  });
+}
+
+void AsyncEngineCalls::FindLastLine(const std::string& role, int index,
+                                    std::function<void(const std::string&)> done) {
+  engine::Engine* const engine = options_.engine;
+  if (options_.executor == nullptr) return done(LastLineOf(engine, options_.job, role, index));
+  options_.executor->Execute([engine, job = options_.job, role, index,
+                              poster = options_.tasks->poster(), done = std::move(done)] {
+    poster.Post([done, line = LastLineOf(engine, job, role, index)] { done(line); });
+  });
+}
+
 void AsyncEngineCalls::CleanUp(JobState state, Done done) {
-  const auto clear = [this, state](std::future<void> applying, const Done& told) {
-    Abandon(engine_, job_, std::move(applying));
-    Status stopped = engine_->Stop(job_, kClearGrace);
-    RemoveScratch(home_.job_dir(job_), state);
-    if (!stopped.ok()) {
-      const Leftover left{job_, engine_->name(), stopped.message(), clock_->Wall()};
-      const Status recorded = RecordLeftover(home_, left);
-      if (!recorded.ok()) LogWarning("job {}: {}", job_, recorded.message());
-      if (recorded.ok())
-        stopped = Status(stopped.code(), stopped.message() + "; the next command tries again");
-    }
-    ReleaseCleanupLock(home_.job_dir(job_), std::move(cleanup_lock_));
-    told(stopped);
-  };
-  cleanup_ = std::async(std::launch::async, clear, std::move(applying_), std::move(done));
+  const auto lock = std::make_shared<UniqueFd>(std::move(cleanup_lock_));
+  const auto change = std::make_shared<std::future<void>>(std::move(change_));
+  cleanup_ = Start([options = options_, state, lock, change, poster = options_.tasks->poster(),
+                    done = std::move(done)] {
+    Abandon(options.engine, options.job, std::move(*change));
+    const Status stopped = StopAndClear(options, state);
+    ReleaseCleanupLock(options.home.job_dir(options.job), std::move(*lock));
+    poster.Post([done, stopped] { done(stopped); });
+  });
 }
 
 }  // namespace shoal::controller

@@ -1,53 +1,75 @@
-// Engine calls that may block on a daemon or cluster for minutes, each on a thread of its own so
-// that the loop continues to serve signals. Used by job_run.cc.
+// Calls of a job's engine. Calls that may block on a daemon or cluster for minutes run on other
+// threads, so that the loop continues to serve signals and other jobs. Used by job_run.cc.
 #pragma once
 
 #include <functional>
 #include <future>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "controller/files/cleanup_lock.h"
 #include "controller/files/state_home.h"
+#include "controller/threads/executor.h"
+#include "controller/threads/loop_task_group.h"
 #include "engine/engine.h"
 
 namespace shoal::controller {
 
-// Must be used from one thread. `done` is called on the thread of the call. `engine` must outlive
-// it.
+// All pointers must outlive the calls; `executor` may be null: then engines that have no queue are
+// called on the calling thread, which is fast, and others on a thread for each call.
+struct EngineCallOptions {
+  engine::Engine* engine = nullptr;
+  std::string instance = {};  // the engine's name in records
+  StateHome home{std::filesystem::path()};
+  const Clock* clock = nullptr;
+  std::string job = {};
+  LoopTaskGroup* tasks = nullptr;
+  Executor* executor = nullptr;
+};
+
+// Must be used on the loop's thread. Results are delivered there too: before the return for a call
+// on the calling thread, otherwise later, and not after the destruction.
 class AsyncEngineCalls {
  public:
   using Done = std::function<void(const Status&)>;
+  using Tasks = Result<std::vector<engine::TaskStatus>>;
 
-  AsyncEngineCalls(engine::Engine* engine, StateHome home, const Clock* clock, std::string job)
-      : engine_(engine), home_(std::move(home)), clock_(clock), job_(std::move(job)) {}
-  // Interrupts an Apply and waits for all calls in progress.
+  explicit AsyncEngineCalls(EngineCallOptions options) : options_(std::move(options)) {}
+  // Interrupts an Apply or Adopt and waits for all calls in progress.
   ~AsyncEngineCalls();
   AsyncEngineCalls(const AsyncEngineCalls&) = delete;
   AsyncEngineCalls& operator=(const AsyncEngineCalls&) = delete;
 
-  // Must not be called before `done` of the previous Apply.
+  // Neither must be called before the result of the previous one of both.
   void Apply(engine::DesiredJob desired, Done done);
+  void Adopt(std::function<void(const Tasks&)> done);
+
   // Acquires the cleanup lock (cleanup_lock.h), before the job's end is recorded; held until
   // CleanUp is done.
-  void BeginCleanup() { cleanup_lock_ = AcquireCleanupLock(home_.job_dir(job_)); }
-  // The last call: interrupts an Apply, stops the job and removes its scratch files. Resources that
-  // the engine could not remove are recorded (leftovers.h) and returned to `done` as an error.
+  void BeginCleanup() { cleanup_lock_ = AcquireCleanupLock(options_.home.job_dir(options_.job)); }
+  // The last call: interrupts an Apply or Adopt, stops the job and removes its scratch files.
+  // Resources that the engine could not remove are recorded (leftovers.h) and returned to `done` as
+  // an error. Never on the calling thread.
   void CleanUp(JobState state, Done done);
-  // "; it said: …" with the last output line of a task from the engine, or an empty text. Blocks on
-  // the engine.
-  std::string LastLine(const std::string& role, int index);
   // Makes CleanUp finish soon, even if the engine does not answer.
-  void Interrupt() { engine_->Interrupt(job_); }
+  void Interrupt() { options_.engine->Interrupt(options_.job); }
+
+  // "; last output: …" with the last output line of a task from the engine, or an empty text.
+  void FindLastLine(const std::string& role, int index,
+                    std::function<void(const std::string&)> done);
 
  private:
-  engine::Engine* const engine_;
-  const StateHome home_;
-  const Clock* const clock_;
-  const std::string job_;
-  UniqueFd cleanup_lock_;  // owned by the calling thread, later by CleanUp's
-  std::future<void> applying_;
+  // True if calls of the engine may be made on the loop's thread.
+  bool inline_calls() const {
+    return options_.executor == nullptr && !options_.engine->HasOwnQueue();
+  }
+  std::future<void> Start(std::function<void()> call) const;
+
+  const EngineCallOptions options_;
+  UniqueFd cleanup_lock_;     // owned by the loop's thread, later by CleanUp's
+  std::future<void> change_;  // an Apply or Adopt
   std::future<void> cleanup_;
 };
 

@@ -57,24 +57,27 @@ ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
   options.home = controller.home;
   options.clock = controller.clock;
   options.self = controller.self;
-  options.engine = [engine =
-                        controller.engine](const std::string& name) -> Result<engine::Engine*> {
-    if (name == engine->name()) return engine;
+  options.engine = [engine = controller.engine, own = controller.EngineName()](
+                       const std::string& name) -> Result<engine::Engine*> {
+    if (name == own) return engine;
     return Unavailable("the engine " + name + " is not this job's");
   };
   return options;
 }
 
-Result<std::string> Controller::Submit(const job::Job& job) {
+Result<std::string> Controller::Submit(const job::Job& job, const Submission& submission) {
   TRY(ValidateJob(job, options_.validation));
   TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
   NewJob submitted;
   submitted.id = NewJobId(job.name);
   submitted.name = job.name;
-  submitted.engine = options_.engine->name();
+  submitted.engine = options_.EngineName();
   submitted.job = job::ToJson(whole);
   submitted.owner = options_.self;
   submitted.time = options_.clock->Wall();
+  submitted.team = submission.team;
+  submitted.user = submission.user;
+  submitted.labels = submission.labels;
   TRY(CheckUtf8(submitted.job));
   if (!job.files.empty())
     TRY(StageFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));
@@ -158,9 +161,8 @@ Status Controller::ScaleWaiting(const std::string& id, const std::string& role, 
 
 Result<std::unique_ptr<JobRun>> Controller::Start(net::Loop* loop, const std::string& id,
                                                   Observer observer) {
-  TRY_ASSIGN(const JobRecord record, options_.store->GetJob(id));
-  TRY_ASSIGN(job::Job job, job::FromJson(record.job));
-  return StartJobRun(options_, loop, id, std::move(job), std::move(observer));
+  TRY_ASSIGN(StoredRun stored, LoadRun(options_.store, id));
+  return StartJobRun(options_, loop, std::move(stored), std::move(observer));
 }
 
 }  // namespace shoal::controller

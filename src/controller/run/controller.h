@@ -21,6 +21,7 @@
 #include "controller/run/validate_job.h"
 #include "controller/store/job_record.h"
 #include "controller/store/store.h"
+#include "controller/threads/executor.h"
 #include "engine/engine.h"
 #include "job/spec/job.h"
 #include "net/event_loop.h"
@@ -36,6 +37,7 @@ using ConnectCoordinatorClient = std::function<std::unique_ptr<rendezvous::Coord
 struct ControllerOptions {
   Store* store = nullptr;
   engine::Engine* engine = nullptr;
+  std::string engine_instance = {};  // the engine's name in records; empty: Engine::name
   const Clock* clock = RealClock::Get();
   StateHome home{std::filesystem::path()};
   std::string program;  // absolute path of shoal, used to start coordinators and launchers
@@ -46,6 +48,21 @@ struct ControllerOptions {
   ConnectCoordinatorClient connect = &rendezvous::CoordinatorClient::Connect;
   // The job fails after this many ends of its coordinator without a connection in between.
   int coordinator_attempts = 3;
+  // A job that waits in the queue recovers jobs of dead controllers, which may hold the resources
+  // it waits for.
+  bool recovers_others = true;
+  RunExecutors executors = {};  // of a supervisor
+
+  std::string EngineName() const {
+    return engine_instance.empty() ? engine->name() : engine_instance;
+  }
+};
+
+// The origin of a job that a server submits, for its record; empty without one. Plain value.
+struct Submission {
+  std::string team = {};
+  std::string user = {};
+  JobLabels labels = {};
 };
 
 // Options for Reconcile that recover only jobs of the controller's own engine.
@@ -78,6 +95,14 @@ class JobRun {
   virtual void Drain(const std::string& reason) = 0;
   // Kills all tasks. The job ends as `cancelled`.
   virtual void Kill(const std::string& reason) = 0;
+  // Lets the tasks save and end, to be resumed later. A job that has not started leaves the queue
+  // at once. A refusal of the coordinator is reported as a note.
+  virtual void Suspend(const std::string& reason) = 0;
+  // Sets the number of tasks of an elastic role. `done` is called once: with OK when it is accepted
+  // (before or after the return), FailedPrecondition with the reason why it is not, Unavailable
+  // without an answer of the coordinator within 10 s. Not called after the run's destruction.
+  virtual void Scale(const std::string& role, int replicas, const std::string& reason,
+                     std::function<void(const Status&)> done) = 0;
 };
 
 // Submits jobs and starts their runs. Thread-safe. Copies its options; holds no other state.
@@ -87,7 +112,7 @@ class Controller {
 
   // Stages the job's `files` (stage_files.h), stores the job in one synced commit and returns its
   // id. InvalidArgument names a field that is not UTF-8; other errors are those of ValidateJob.
-  Result<std::string> Submit(const job::Job& job);
+  Result<std::string> Submit(const job::Job& job, const Submission& submission = {});
 
   // Queues a suspended job again, owned by this process; Start then runs it. Its programs start in
   // their original directory if ControllerOptions::work_dir is set to it (ReadWorkDir).
@@ -107,7 +132,9 @@ class Controller {
   // cannot have that number.
   Status ScaleWaiting(const std::string& id, const std::string& role, int replicas);
 
-  // Runs the submitted job to its end on `loop`; returns at once.
+  // Runs a job of this process to its end on `loop`; returns at once. A job that an earlier
+  // controller has admitted is continued (ClaimOwnership first): its coordinator's events after the
+  // last stored one follow, and its processes are started as far as they do not run.
   Result<std::unique_ptr<JobRun>> Start(net::Loop* loop, const std::string& id, Observer observer);
 
  private:

@@ -1,6 +1,8 @@
 #include "controller/run/coordinator_link.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "controller/files/state_home.h"
@@ -12,6 +14,44 @@ namespace {
 
 // Delay after which the client connects even without a notification of the file's change.
 constexpr Duration kConnectDelay = std::chrono::milliseconds(250);
+
+using Address = Result<rendezvous::CoordinatorAddress>;
+
+Address Dial(engine::Engine* engine, const std::string& job) {
+  TRY_ASSIGN(const engine::Endpoint endpoint, engine->Dial(job));
+  return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
+}
+
+// Dials on an executor: each answer serves one call of Find, which does not wait for it. Must be
+// used on the loop's thread.
+class AsyncFinder : public std::enable_shared_from_this<AsyncFinder> {
+ public:
+  AsyncFinder(engine::Engine* engine, std::string job, Executor* executor,
+              LoopTaskGroup::Poster poster)
+      : engine_(engine), job_(std::move(job)), executor_(executor), poster_(std::move(poster)) {}
+
+  Address Find() {
+    if (answer_) return *std::exchange(answer_, std::nullopt);
+    if (!std::exchange(asking_, true)) {
+      executor_->Execute([self = shared_from_this()] {
+        const auto answer = std::make_shared<Address>(Dial(self->engine_, self->job_));
+        self->poster_.Post([self, answer] {
+          self->asking_ = false;
+          self->answer_ = *answer;
+        });
+      });
+    }
+    return Unavailable("the engine is asked for the coordinator's address");
+  }
+
+ private:
+  engine::Engine* const engine_;
+  const std::string job_;
+  Executor* const executor_;
+  const LoopTaskGroup::Poster poster_;
+  bool asking_ = false;
+  std::optional<Address> answer_;
+};
 
 }  // namespace
 
@@ -37,13 +77,18 @@ void CoordinatorLink::ConnectAfterDelay() {
   });
 }
 
+std::function<Address()> CoordinatorLink::MakeFinder() const {
+  if (options_.executor == nullptr)
+    return [engine = options_.engine, id = options_.id] { return Dial(engine, id); };
+  const auto finder = std::make_shared<AsyncFinder>(options_.engine, options_.id, options_.executor,
+                                                    options_.tasks->poster());
+  return [finder] { return finder->Find(); };
+}
+
 rendezvous::CoordinatorClientOptions CoordinatorLink::ClientOptions() {
   rendezvous::CoordinatorClientOptions options;
   options.job_dir = options_.dir.string();
-  options.find = [this]() -> Result<rendezvous::CoordinatorAddress> {
-    TRY_ASSIGN(const engine::Endpoint endpoint, options_.engine->Dial(options_.id));
-    return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
-  };
+  options.find = MakeFinder();
   options.logs = options_.logs->wanted();
   if (!options_.shared) options.mirror_dir = options_.dir.string();
   options.after_seq = last_seq_;
@@ -76,9 +121,10 @@ void CoordinatorLink::Connect() {
 }
 
 void CoordinatorLink::StartTransfers(const rendezvous::CoordinatorClientOptions& like) {
-  const rendezvous::TransferOptions files{like.find, ReadToken(options_.dir).value_or(""),
+  const rendezvous::TransferOptions files{MakeFinder(), ReadToken(options_.dir).value_or(""),
                                           job::JobDir(options_.dir).files(), like.give_up_after};
   rendezvous::TransferOptions outputs = files;
+  outputs.find = MakeFinder();
   outputs.directory = job::JobDir(options_.dir).outputs();
   if (!options_.job->files.empty())
     file_uploader_ = rendezvous::FileUploader::Start(options_.loop, files);

@@ -14,7 +14,7 @@
 #include "controller/run/controller.h"
 #include "controller/run/coordinator_status.h"
 #include "controller/run/log_delivery.h"
-#include "controller/run/loop_task_group.h"
+#include "controller/threads/loop_task_group.h"
 #include "net/event_loop.h"
 #include "rendezvous/client/coordinator_client.h"
 #include "rendezvous/client/file_uploader.h"
@@ -27,12 +27,14 @@ struct CoordinatorLinkOptions {
   net::Loop* loop = nullptr;
   LoopTaskGroup* tasks = nullptr;
   engine::Engine* engine = nullptr;
+  Executor* executor = nullptr;  // of calls of the engine; null: the loop's thread
   ConnectCoordinatorClient connect = {};
   std::string id = {};             // the job's
   std::filesystem::path dir = {};  // the job's
   bool shared = true;              // the coordinator sees `dir`
   const job::Job* job = nullptr;
   LogDelivery* logs = nullptr;
+  int64_t after_seq = 0;  // events up to this number are known
 };
 
 // Called on the loop's thread.
@@ -51,7 +53,9 @@ class CoordinatorLink {
   using Command = std::function<void(rendezvous::CoordinatorClient*)>;
 
   CoordinatorLink(CoordinatorLinkOptions options, CoordinatorLinkCallbacks callbacks)
-      : options_(std::move(options)), callbacks_(std::move(callbacks)) {}
+      : options_(std::move(options)),
+        callbacks_(std::move(callbacks)),
+        last_seq_(options_.after_seq) {}
   ~CoordinatorLink() { StopWatching(); }
   CoordinatorLink(const CoordinatorLink&) = delete;
   CoordinatorLink& operator=(const CoordinatorLink&) = delete;
@@ -80,12 +84,17 @@ class CoordinatorLink {
   void ApplyEngineEvent(const engine::TaskEvent& event) { status_.ApplyEvent(event); }
   // The engine is starting the coordinator.
   bool starting() const { return status_.starting(); }
+  bool running() const { return status_.running(); }
   bool connected_once() const { return connected_once_; }
+  // Number of the last event.
+  int64_t last_seq() const { return last_seq_; }
   // Counts an end of the coordinator; returns their number since the last connection.
   int CountDeath() { return ++deaths_; }
 
  private:
   void StopWatching();
+  // A function that finds the coordinator's address for one connection.
+  std::function<Result<rendezvous::CoordinatorAddress>()> MakeFinder() const;
   rendezvous::CoordinatorClientOptions ClientOptions();
   void StartTransfers(const rendezvous::CoordinatorClientOptions& like);
 
@@ -95,8 +104,8 @@ class CoordinatorLink {
   UniqueFd changes_;
   net::Loop::Id changes_id_ = 0;
   bool connected_once_ = false;
-  int deaths_ = 0;        // since the last connection
-  int64_t last_seq_ = 0;  // of the last event
+  int deaths_ = 0;    // since the last connection
+  int64_t last_seq_;  // of the last event
   std::vector<Command> pending_commands_;
   std::unique_ptr<rendezvous::CoordinatorClient> client_;
   std::unique_ptr<rendezvous::OutputDownloader> output_downloader_;

@@ -18,6 +18,7 @@ class CoordinatorStatus {
   void ApplyEvent(const engine::TaskEvent& event);
   // True after the engine began to start the coordinator, until it reports it running.
   bool starting() const { return starting_; }
+  bool running() const { return running_; }
   // True if the engine reports the coordinator running; for a client that gets no answer. Calls
   // `note` on the first such report.
   bool IsRunning(const std::function<void(const std::string&)>& note);

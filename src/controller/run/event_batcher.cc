@@ -1,5 +1,10 @@
 #include "controller/run/event_batcher.h"
 
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
 #include "base/log.h"
 
 namespace shoal::controller {
@@ -10,28 +15,17 @@ constexpr Duration kFlushEvery = std::chrono::seconds(1);
 constexpr Duration kRetryEvery = std::chrono::milliseconds(100);
 constexpr Duration kRetryFor = std::chrono::seconds(10);
 
-// If several tasks report the same field, the last report counts; trainers let one task report.
-void Merge(const json::object& from, json::object* into) {
-  for (const auto& field : from) (*into)[field.key()] = field.value();
-}
-
 }  // namespace
 
-EventBatcher::EventBatcher(Store* store, const Clock* clock, net::Loop* loop, std::string id)
-    : store_(store), clock_(clock), loop_(loop) {
-  record_.id = std::move(id);
-  Reload();
-}
-
-void EventBatcher::Reload() {
-  if (Result<JobRecord> stored = store_->GetJob(record_.id); stored.ok())
-    record_ = std::move(*stored);
-}
+EventBatcher::EventBatcher(EventBatcherOptions options, JobRecord record, EndedAttempts ended)
+    : options_(options), record_(std::move(record)), ended_(std::move(ended)) {}
 
 EventBatcher::~EventBatcher() {
-  if (timer_ != 0) loop_->Cancel(timer_);
-  if (retry_timer_ != 0) loop_->Cancel(retry_timer_);
+  if (timer_ != 0) options_.loop->Cancel(timer_);
+  if (retry_timer_ != 0) options_.loop->Cancel(retry_timer_);
 }
+
+// ---- Events -------------------------------------------------------------------------------------
 
 void EventBatcher::Add(Event event) {
   // record_ is ahead of the store by the pending events; ApplyEvent produces both.
@@ -45,74 +39,43 @@ void EventBatcher::Add(Event event) {
 
 void EventBatcher::AddState(JobState state, const std::string& why) {
   if (record_.state == state) return;
-  Add(StateEvent(clock_->Wall(), state, why));
+  Add(StateEvent(options_.clock->Wall(), state, why));
 }
 
 void EventBatcher::SetReason(const std::string& why) {
   if (record_.reason == why) return;
-  Add(StateEvent(clock_->Wall(), record_.state, why));
+  Add(StateEvent(options_.clock->Wall(), record_.state, why));
   FlushSoon();
 }
 
 void EventBatcher::AddNote(const std::string& text) {
-  Add(NoteEvent(clock_->Wall(), text));
+  Add(NoteEvent(options_.clock->Wall(), text));
   FlushSoon();
 }
 
 void EventBatcher::AddEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
-  if (event.type == Type::kJob && !job::IsFinal(event.job_state)) {
-    AddState(event.job_state, event.text);
-    // Other processes see the state running at once.
-    if (event.job_state == JobState::kRunning) (void)Flush(Durability::kWritten);
-  } else if (event.type == Type::kTask) {
-    TaskRecord task{event.role, event.index,        event.attempt,  event.task_state,
-                    event.end,  event.will_restart, event.last_line};
-    Add(TaskEvent(clock_->Wall(), task));
-    FlushSoon();
-  } else if (event.type == Type::kStalled || event.type == Type::kMoving) {
-    const WallTime now = clock_->Wall();
-    Add(event.type == Type::kStalled ? StalledEvent(now, event.text, event.body)
-                                     : MovingEvent(now));
-    (void)Flush(Durability::kSynced);  // before whatever follows from it
-  } else if (event.type == Type::kScaled) {
-    AddNote(event.text);
-  } else if (event.type == Type::kExcluded) {
-    Add(ExcludedEvent(clock_->Wall(), event.role, GetStringOr(event.body, "host", ""), event.text));
-    FlushSoon();
-  } else if (event.type == Type::kResult) {
-    Merge(event.body, &record_.result);
+  if (event.type == Type::kResult && !event.body.empty()) {
+    MergeResults(event.body, &record_.result);
+    result_seq_ = std::max(result_seq_, event.seq);
+    return FlushSoon();
   }
+  std::optional<Event> entry = EntryOf(event, options_.clock->Wall());
+  if (!entry) return;
+  const bool known = event.type == Type::kJob && record_.state == event.job_state;
+  if (!known) Add(std::move(*entry));
+  if (event.type == Type::kTask && event.end) ended_[{event.role, event.index}] = event.attempt;
+  if (event.type == Type::kStalled || event.type == Type::kMoving)
+    return Flush(Durability::kSynced);  // before whatever follows from it
+  if (event.type != Type::kJob) return FlushSoon();
+  // Other processes see the state running at once.
+  if (event.job_state == JobState::kRunning) Flush(Durability::kWritten);
 }
 
 void EventBatcher::AddVerdict(const rendezvous::Verdict& verdict) {
   for (const rendezvous::TaskResult& result : verdict.tasks) {
-    TaskRecord task;
-    task.role = result.role;
-    task.index = result.index;
-    task.attempt = result.attempts > 0 ? result.attempts - 1 : 0;
-    task.state = job::TaskState::kEnded;
-    task.end = result.end;
-    Add(TaskEvent(clock_->Wall(), task));
+    if (auto entry = EntryOf(result, ended_, options_.clock->Wall())) Add(std::move(*entry));
   }
-}
-
-void EventBatcher::FlushSoon() {
-  if (timer_ != 0) return;
-  timer_ = loop_->After(kFlushEvery, [this] {
-    timer_ = 0;
-    (void)Flush(Durability::kWritten);
-  });
-}
-
-Status EventBatcher::Flush(Durability durability) {
-  if (timer_ != 0) loop_->Cancel(std::exchange(timer_, 0));
-  if (pending_.empty()) return Status::Ok();
-  const Status stored = store_->Append(record_.id, pending_, durability);
-  // Keeps the events in memory: a full disk may have room again at the end.
-  if (!stored.ok()) Log(LogLevel::kWarning, "{}: {}", record_.id, stored.message());
-  if (stored.ok()) pending_.clear();
-  return stored;
 }
 
 void EventBatcher::End(JobState state, const std::string& reason) {
@@ -120,30 +83,87 @@ void EventBatcher::End(JobState state, const std::string& reason) {
   if (state == JobState::kSuspended) {
     AddState(state, reason);
   } else {
-    Add(EndedEvent(clock_->Wall(), state, reason, record_.result));
+    result_seq_ = -1;  // the end holds the results
+    Add(EndedEvent(options_.clock->Wall(), state, reason, record_.result));
   }
-  if (Flush(Durability::kSynced).ok()) Reload();
+  Flush(Durability::kSynced);
+}
+
+// ---- Commits ------------------------------------------------------------------------------------
+
+void EventBatcher::FlushSoon() {
+  if (timer_ != 0) return;
+  timer_ = options_.loop->After(kFlushEvery, [this] {
+    timer_ = 0;
+    Flush(Durability::kWritten);
+  });
+}
+
+void EventBatcher::Flush(Durability durability) {
+  if (timer_ != 0) options_.loop->Cancel(std::exchange(timer_, 0));
+  // One event holds all results so far, however many events of the coordinator reported them.
+  if (const int64_t seq = std::exchange(result_seq_, -1); seq >= 0) {
+    Event results = ResultEvent(options_.clock->Wall(), record_.result);
+    results.body[kCoordinatorSeq] = seq;
+    Add(std::move(results));
+  }
+  if (committing_.empty()) return Commit(durability);
+  const bool synced = durability == Durability::kSynced || next_flush_ == Durability::kSynced;
+  next_flush_ = synced ? Durability::kSynced : Durability::kWritten;
+}
+
+void EventBatcher::Commit(Durability durability) {
+  if (pending_.empty()) return;
+  committing_ = std::exchange(pending_, {});
+  const auto commit = [store = options_.store, id = record_.id,
+                       durability](const std::vector<Event>& events) {
+    Outcome outcome{store->Append(id, events, durability), {}};
+    if (durability != Durability::kSynced) return outcome;
+    if (Result<JobRecord> stored = store->GetJob(id); stored.ok())
+      outcome.record = std::move(*stored);
+    return outcome;
+  };
+  if (options_.executor == nullptr) return OnCommitted(commit(committing_));
+  options_.executor->Execute([this, commit, events = committing_, poster = tasks_.poster()] {
+    const auto outcome = std::make_shared<Outcome>(commit(events));
+    poster.Post([this, outcome] { OnCommitted(std::move(*outcome)); });
+  });
+}
+
+void EventBatcher::OnCommitted(Outcome outcome) {
+  std::vector<Event> events = std::exchange(committing_, {});
+  if (!outcome.stored.ok()) {
+    // Keeps the events in memory: a full disk may have room again at the end.
+    Log(LogLevel::kWarning, "{}: {}", record_.id, outcome.stored.message());
+    events.insert(events.end(), std::make_move_iterator(pending_.begin()),
+                  std::make_move_iterator(pending_.end()));
+    pending_ = std::move(events);
+  }
+  const std::optional<Durability> next = std::exchange(next_flush_, std::nullopt);
+  const bool all_stored = pending_.empty();
+  if (all_stored && result_seq_ < 0 && outcome.record) record_ = *outcome.record;
+  if (rest_done_) return ContinueRest(outcome);
+  if (outcome.stored.ok() && next) Commit(*next);
 }
 
 void EventBatcher::FlushRest(std::function<void(const Status&)> done) {
-  if (pending_.empty()) return done(Status::Ok());
-  RetryFlush(clock_->Now() + kRetryFor, std::move(done));
+  if (committing_.empty() && pending_.empty()) return done(Status::Ok());
+  retry_until_ = options_.clock->Now() + kRetryFor;
+  rest_done_ = std::move(done);
+  if (committing_.empty()) Commit(Durability::kSynced);
 }
 
-void EventBatcher::RetryFlush(TimePoint until, std::function<void(const Status&)> done) {
-  const Status stored = store_->Append(record_.id, pending_, Durability::kSynced);
-  if (stored.ok()) {
-    pending_.clear();
-    Reload();
-    return done(stored);
-  }
+void EventBatcher::ContinueRest(const Outcome& outcome) {
+  if (outcome.stored.ok() && !pending_.empty()) return Commit(Durability::kSynced);
   // Another command may have recorded the end already.
-  const Result<JobRecord> other = store_->GetJob(record_.id);
-  const bool ended = other.ok() && job::IsFinal(other->state);
-  if (ended || give_up_ || clock_->Now() >= until) return done(stored);
-  retry_timer_ = loop_->After(kRetryEvery, [this, until, done = std::move(done)]() mutable {
+  const bool ended = outcome.record && job::IsFinal(outcome.record->state);
+  if (outcome.stored.ok() || ended || give_up_ || options_.clock->Now() >= retry_until_) {
+    const auto done = std::exchange(rest_done_, nullptr);
+    return done(outcome.stored);
+  }
+  retry_timer_ = options_.loop->After(kRetryEvery, [this] {
     retry_timer_ = 0;
-    RetryFlush(until, std::move(done));
+    Commit(Durability::kSynced);
   });
 }
 

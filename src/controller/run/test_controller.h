@@ -55,6 +55,8 @@ class ScriptedEngine final : public engine::Engine {
     return Status::Ok();
   }
   Result<std::vector<engine::TaskStatus>> Adopt(const std::string&, const std::string&) override {
+    ++adoptions;
+    if (!adopt_status.ok()) return std::exchange(adopt_status, Status::Ok());
     return adopted;
   }
   Result<engine::Endpoint> Dial(const std::string&) override {
@@ -75,6 +77,8 @@ class ScriptedEngine final : public engine::Engine {
   Status apply_status;
   std::string task_log;
   std::vector<engine::TaskStatus> adopted;
+  Status adopt_status;  // of the next Adopt alone
+  int adoptions = 0;
   std::vector<engine::DesiredJob> applied;
   std::vector<std::string> stopped;
   std::function<void()> on_stop;  // may be empty
@@ -85,6 +89,7 @@ class ScriptedEngine final : public engine::Engine {
 struct ScriptedCoordinator {
   rendezvous::CoordinatorClientCallbacks callbacks;
   std::function<bool()> lives;  // the client's query
+  int64_t after_seq = 0;        // the client's option
   bool connected = true;
   bool client_lives = false;
   std::vector<std::string> received;
@@ -164,6 +169,7 @@ class ControllerTest : public testing::Test {
     options_.connect = [this](net::Loop*, rendezvous::CoordinatorClientOptions options,
                               rendezvous::CoordinatorClientCallbacks callbacks) {
       coordinator_.lives = options.lives;
+      coordinator_.after_seq = options.after_seq;
       coordinator_.callbacks = std::move(callbacks);
       loop_.Post([this] {
         if (coordinator_.client_lives && on_connect_) on_connect_();

@@ -138,6 +138,10 @@ Status ApplyEvent(const Event& event, JobRecord* record) {
     TRY(GetString(event.body, "host").status());
   } else if (event.type == "stalled" || event.type == "moving") {
     record->reason = GetStringOr(event.body, "reason", "");
+  } else if (event.type == "result") {
+    const json::value* const result = event.body.if_contains("result");
+    if (result == nullptr || !result->is_object()) return InvalidArgument("result: missing");
+    record->result = result->get_object();
   } else if (event.type == "resized") {
     TRY(ApplyResized(event, record));
   } else if (event.type == "submitted") {
@@ -184,6 +188,15 @@ Event StalledEvent(WallTime time, std::string_view reason, const json::object& e
 }
 
 Event MovingEvent(WallTime time) { return {0, time, "moving", {}}; }
+
+Event ScaledNoteEvent(WallTime time, std::string_view text, const std::string& role,
+                      int64_t replicas) {
+  return {0, time, "note", {{"text", text}, {"role", role}, {"replicas", replicas}}};
+}
+
+Event ResultEvent(WallTime time, const json::object& result) {
+  return {0, time, "result", {{"result", result}}};
+}
 
 Event ExcludedEvent(WallTime time, const std::string& role, const std::string& host,
                     std::string_view reason) {

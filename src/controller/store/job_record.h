@@ -40,13 +40,18 @@ struct ProcessIdentity {
 // An entry of a job's log. Types: the names of states ("submitted" for pending, "ended" for the
 // final ones), "task", "owner", "note", "resized" (`role`, `replicas`: of a queued job), "excluded"
 // (`role`, `host`, `reason`: no more programs of the role start on the host), "stalled" (`reason`,
-// and `tasks` with the activity of each) and "moving" (end of the stall).
+// and `tasks` with the activity of each), "moving" (end of the stall) and "result" (`result`: all
+// that tasks have reported so far). An event that stands for an event of the coordinator has that
+// one's number in kCoordinatorSeq.
 struct Event {
   int64_t seq = 0;  // position in the job's log, from 1; set by the store
   WallTime time{};
   std::string type;
   json::object body;
 };
+
+// Field of an event's body. A controller that takes a job over continues after the greatest one.
+inline constexpr const char* kCoordinatorSeq = "coordinator_seq";
 
 // Latest known state of a task.
 struct TaskRecord {
@@ -103,6 +108,10 @@ Event NoteEvent(WallTime time, std::string_view text);
 // `evidence`: the coordinator's report of each task's activity.
 Event StalledEvent(WallTime time, std::string_view reason, const json::object& evidence);
 Event MovingEvent(WallTime time);
+// A note that an elastic role of a running job is to have this number of tasks.
+Event ScaledNoteEvent(WallTime time, std::string_view text, const std::string& role,
+                      int64_t replicas);
+Event ResultEvent(WallTime time, const json::object& result);
 Event ExcludedEvent(WallTime time, const std::string& role, const std::string& host,
                     std::string_view reason);
 // A new number of tasks for an elastic role of a queued job.

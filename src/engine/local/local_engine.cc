@@ -188,7 +188,8 @@ Result<std::vector<TaskStatus>> LocalEngine::Adopt(const std::string& job_id,
   {
     const auto lock = Lock();
     std::unique_ptr<LocalJob>& job = jobs_[job_id];
-    if (job == nullptr) {
+    // The engine that managed a watched job may have gone.
+    if (job == nullptr || !job->manages()) {
       auto found = LocalJob::Find(job_id, job_dir, &options_, epoll_.get());
       if (!found.ok() || *found == nullptr) {
         jobs_.erase(job_id);

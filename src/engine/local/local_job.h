@@ -44,6 +44,8 @@ class LocalJob {
   std::vector<TaskStatus> List() const;
   bool AnyAlive() const;
   bool stopping() const { return stopping_; }
+  // False if another engine manages the job.
+  bool manages() const { return lock_.valid(); }
   const std::string& dir() const { return dir_; }
   void SetGroupBases(const std::vector<std::filesystem::path>& bases);
   const std::vector<std::filesystem::path>& group_bases() const { return group_bases_; }

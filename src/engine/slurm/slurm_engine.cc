@@ -54,6 +54,17 @@ std::vector<std::string> SubmitEnvironment() {
   return env;
 }
 
+std::vector<std::string> CommandEnvironment(const SlurmEngineOptions& options) {
+  std::vector<std::string> env =
+      options.environment.empty() ? SubmitEnvironment() : options.environment;
+  for (const std::string& entry : options.added_environment) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(env, [&](const std::string& other) { return other.starts_with(name); });
+    env.push_back(entry);
+  }
+  return env;
+}
+
 // A job is added by Apply or Adopt and removed at the end of Stop. asking_ serializes calls of
 // squeue and is taken before mu_.
 class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>>, public Executes {
@@ -61,7 +72,7 @@ class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>
   SlurmEngine(SlurmEngineOptions options, DirectoryWatcher changes)
       : AgentEngine(std::move(changes)),
         options_(std::move(options)),
-        commands_(options_.environment.empty() ? SubmitEnvironment() : options_.environment) {
+        commands_(CommandEnvironment(options_)) {
     StartReader();
     poller_ = std::thread([this] { PollQueue(); });
   }

@@ -26,6 +26,7 @@ struct SlurmEngineOptions {
   // PATH, HOME, LANG and the like of this process, and its variables for Slurm (SLURM_CONF,
   // SBATCH_…).
   std::vector<std::string> environment;
+  std::vector<std::string> added_environment = {};  // replaces variables of the same names
   // Time between SIGTERM and SIGKILL of a task that Apply no longer lists.
   std::chrono::milliseconds remove_grace{10'000};
   FindJobDir job_dir;  // finds jobs of other controller processes

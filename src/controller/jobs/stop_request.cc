@@ -1,4 +1,4 @@
-#include "cli/jobs/stop_request.h"
+#include "controller/jobs/stop_request.h"
 
 #include <cerrno>
 #include <csignal>
@@ -8,18 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "cli/terminal/stop_signals.h"
 #include "controller/files/cleanup_lock.h"
 #include "controller/store/process_identity.h"
+#include "controller/store/supervisor_mark.h"
 #include "engine/tasks/coordinator_location.h"
 #include "job/execution/job_dir.h"
 #include "net/event_loop.h"
 #include "rendezvous/client/coordinator_client.h"
 
-namespace shoal::cli {
+namespace shoal::controller {
 namespace {
-
-using controller::JobRecord;
 
 constexpr Duration kConnectTimeout = std::chrono::seconds(5);
 constexpr Duration kOwnerCheckInterval = std::chrono::seconds(1);
@@ -36,8 +34,8 @@ class StopRequestSender {
   StopRequestSender(Session* session, std::string id, StopRequest request, std::string reason)
       : session_(session), id_(std::move(id)), request_(request), reason_(std::move(reason)) {}
 
-  Result<JobRecord> RunToEnd() {
-    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
+  Result<JobRecord> RunToEnd(const std::vector<int>& signals) {
+    for (const int signal : signals)
       loop_.WatchSignal(signal,
                         [this] { Finish(Cancelled("interrupted; the job is still stopping")); });
     TRY_ASSIGN(watch_,
@@ -65,8 +63,7 @@ class StopRequestSender {
   void FinishAfterCleanup() {
     const TimePoint now = RealClock::Get()->Now();
     if (!ended_at_) ended_at_ = now;
-    if (now - *ended_at_ >= kCleanupTimeout ||
-        !controller::IsCleanupRunning(session_->home().job_dir(id_)))
+    if (now - *ended_at_ >= kCleanupTimeout || !IsCleanupRunning(session_->home().job_dir(id_)))
       return Finish(Status::Ok());
     loop_.After(kCleanupPollInterval, [this] { FinishAfterCleanup(); });
   }
@@ -78,7 +75,7 @@ class StopRequestSender {
         !std::filesystem::exists(job::JobDir(session_->home().job_dir(id_)).coordinator());
     if (waits && session_->IsAlive(job.owner)) {
       owner_signaled_ = true;
-      TRY(SignalOwner(job));
+      TRY(SignalOwner(session_->home(), job));
     }
     TRY(ContinueCoordinator(job));
     TRY_ASSIGN(rendezvous::CoordinatorClientOptions options, session_->ObserverClientOptions(job));
@@ -89,7 +86,7 @@ class StopRequestSender {
     callbacks.on_event = [this, orphan](const rendezvous::JobEvent& event) {
       using Type = rendezvous::JobEvent::Type;
       if (event.type == Type::kVerdict && orphan)
-        (void)controller::WriteVerdict(session_->home().job_dir(id_), event.verdict);
+        (void)WriteVerdict(session_->home().job_dir(id_), event.verdict);
       if (event.type == Type::kVerdict) {
         decided_ = true;
         OnCoordinatorGone();
@@ -118,10 +115,10 @@ class StopRequestSender {
       // knows it as well, and a signal would only kill the job faster.
       const bool tell =
           request_ != StopRequest::kSuspend && !decided_ && !std::exchange(owner_signaled_, true);
-      if (tell && !job::IsFinal(job->state)) (void)SignalOwner(*job);
+      if (tell && !job::IsFinal(job->state)) (void)SignalOwner(session_->home(), *job);
       return WaitForOwner();
     }
-    if (const Status repaired = session_->Reconcile(); !repaired.ok()) return Finish(repaired);
+    if (const Status repaired = session_->Reconcile(id_); !repaired.ok()) return Finish(repaired);
     CheckJobState();
   }
 
@@ -138,15 +135,15 @@ class StopRequestSender {
   Status CheckOwner() {
     TRY(session_->HoldLivenessLock());
     const std::filesystem::path& root = session_->home().root();
-    controller::RefreshLivenessLock(root, session_->self());
+    RefreshLivenessLock(root, session_->self());
     TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
     if (job::IsFinal(job.state)) return Status::Ok();
     if (!session_->IsAlive(job.owner)) {
-      TRY(session_->Reconcile());
+      TRY(session_->Reconcile(id_));
       return ++orphan_checks_ < kMaxFrozenChecks ? Status::Ok() : CheckRecordable(job);
     }
     if (!decided_) TRY(CheckCoordinator(job));
-    if (controller::IsResponsive(root, job.owner, session_->self())) return Status::Ok();
+    if (IsResponsive(root, job.owner, session_->self())) return Status::Ok();
     ContinueOwner(job);
     if (++frozen_checks_ < kMaxFrozenChecks) return Status::Ok();
     return session_->ReconcileFrozen(id_);
@@ -156,9 +153,9 @@ class StopRequestSender {
   Status CheckRecordable(const JobRecord& job) {
     orphan_checks_ = 0;
     if (session_->unattended(id_)) return Status::Ok();  // its coordinator lives
-    const std::vector<controller::Event> note{controller::NoteEvent(
+    const std::vector<Event> note{NoteEvent(
         RealClock::Get()->Wall(), "a command waits for the end of the job to be recorded")};
-    const Status stored = session_->store().Append(id_, note, controller::Durability::kSynced);
+    const Status stored = session_->store().Append(id_, note, Durability::kSynced);
     if (stored.ok()) return Status::Ok();
     return stored.With("job " + job.id +
                        " has lost its controller, and its end cannot be recorded");
@@ -169,13 +166,13 @@ class StopRequestSender {
   Status CheckCoordinator(const JobRecord& job) {
     TRY(ContinueCoordinator(job));
     if (request_ != StopRequest::kKill || ++silent_checks_ != kMaxFrozenChecks) return Status::Ok();
-    return SignalOwner(job);
+    return SignalOwner(session_->home(), job);
   }
 
   // Continues a stopped coordinator with SIGCONT, if its process can be signalled from here.
   Status ContinueCoordinator(const JobRecord& job) {
     TRY_ASSIGN(engine::Engine* const engine, session_->engine(job.engine));
-    if (!engine->UsesPids() || !controller::SharesPids(job.owner)) return Status::Ok();
+    if (!engine->UsesPids() || !SharesPids(job.owner)) return Status::Ok();
     const auto place = engine::ReadCoordinatorLocation(id_, session_->home().job_dir(id_).string());
     if (place.ok() && place->pid > 1) (void)::kill(static_cast<pid_t>(place->pid), SIGCONT);
     return Status::Ok();
@@ -186,7 +183,7 @@ class StopRequestSender {
   const StopRequest request_;
   const std::string reason_;
   net::Loop loop_;
-  std::unique_ptr<controller::Store::Watcher> watch_;
+  std::unique_ptr<Store::Watcher> watch_;
   std::unique_ptr<rendezvous::CoordinatorClient> client_;
   bool owner_signaled_ = false;  // the owner has been signalled
   bool decided_ = false;         // the coordinator has sent a verdict
@@ -201,12 +198,17 @@ class StopRequestSender {
 }  // namespace
 
 void ContinueOwner(const JobRecord& job) {
-  if (job.owner.pid > 0 && controller::SharesPids(job.owner))
+  if (job.owner.pid > 0 && SharesPids(job.owner))
     (void)::kill(static_cast<pid_t>(job.owner.pid), SIGCONT);
 }
 
-Status SignalOwner(const JobRecord& job) {
-  if (!controller::SharesPids(job.owner)) {
+Status SignalOwner(const StateHome& home, const JobRecord& job) {
+  if (IsSupervisor(home.root(), job.owner)) {
+    return FailedPrecondition("job " + job.id +
+                              " has no coordinator yet, and a server runs it; stop it with "
+                              "--server, or try again when the job runs");
+  }
+  if (!SharesPids(job.owner)) {
     return FailedPrecondition(
         "job " + job.id + " has no coordinator yet, and the command that runs it is process " +
         std::to_string(job.owner.pid) +
@@ -219,8 +221,8 @@ Status SignalOwner(const JobRecord& job) {
 }
 
 Result<JobRecord> SendStopRequest(Session* session, const std::string& id, StopRequest request,
-                                  const std::string& reason) {
-  return StopRequestSender(session, id, request, reason).RunToEnd();
+                                  const std::string& reason, const std::vector<int>& signals) {
+  return StopRequestSender(session, id, request, reason).RunToEnd(signals);
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::controller

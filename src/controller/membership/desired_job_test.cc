@@ -1,4 +1,4 @@
-#include "controller/run/desired_job.h"
+#include "controller/membership/desired_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "controller/run/desired_membership.h"
+#include "controller/membership/desired_membership.h"
 
 #include <algorithm>
 

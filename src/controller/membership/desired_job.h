@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "controller/run/desired_membership.h"
+#include "controller/membership/desired_membership.h"
 #include "engine/engine.h"
 #include "job/spec/job.h"
 

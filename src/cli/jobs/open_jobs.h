@@ -1,0 +1,15 @@
+// Access to jobs for the commands.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "controller/jobs/jobs.h"
+
+namespace shoal::cli {
+
+// Opens the jobs of this machine's state directory. Errors are those of its store.
+Result<std::unique_ptr<controller::Jobs>> OpenJobs(const Context& context);
+
+}  // namespace shoal::cli

@@ -1,0 +1,395 @@
+#include "controller/supervisor/supervisor.h"
+
+#include <climits>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "controller/recovery/leftovers.h"
+#include "controller/run/job_run.h"
+#include "controller/store/process_identity.h"
+#include "controller/store/supervisor_mark.h"
+#include "controller/supervisor/job_observers.h"
+#include "controller/threads/worker_pool.h"
+
+namespace shoal::controller {
+namespace {
+
+// Commits of several jobs at once can share a sync; more threads would only wait.
+constexpr size_t kStoreThreads = 4;
+// Calls of one engine at once: enough for clusters with slow answers.
+constexpr size_t kEngineThreads = 16;
+// Interval at which jobs of other dead controllers are recovered while a job waits in the queue.
+constexpr Duration kRecoverInterval = std::chrono::seconds(5);
+// Time that an engine gets to remove what an earlier cleanup left behind.
+constexpr std::chrono::milliseconds kLeftoverPatience{10'000};
+
+Status EndedAlready(const JobRecord& job) {
+  return FailedPrecondition("job " + job.id + " has ended: " + std::string(job::NameOf(job.state)) +
+                            (job.reason.empty() ? "" : ": " + job.reason));
+}
+
+// Runs belong to the loop's thread. Calls that block run in the pools: those of the store, the disk
+// and all engines together in store_pool_, those of one engine in its own.
+class LoopSupervisor final : public Supervisor {
+ public:
+  LoopSupervisor(SupervisorOptions options, LivenessLock lock)
+      : options_(std::move(options)), lock_(std::move(lock)) {
+    thread_ = std::thread([this] {
+      Tick();
+      loop_.Run();
+    });
+  }
+  ~LoopSupervisor() override {
+    loop_.Post([this] {
+      runs_.clear();
+      loop_.Stop();
+    });
+    thread_.join();
+    store_pool_.reset();  // before the engines' pools, which its calls use
+  }
+
+  Result<std::vector<std::string>> AttachAll() override;
+  Status Attach(const std::string& id) override;
+  Result<std::string> Submit(const job::Job& job, const SubmitOptions& options) override;
+  void Drain(const std::string& id, const std::string& reason, Done done) override;
+  void Kill(const std::string& id, const std::string& reason, Done done) override;
+  void Suspend(const std::string& id, const std::string& reason, Done done) override;
+  void Resume(const std::string& id, Done done) override;
+  void Scale(const std::string& id, const std::string& role, int replicas,
+             const std::string& reason, Done done) override;
+  std::unique_ptr<Observation> Observe(JobsObserver observer) override {
+    return observers_.Add(std::move(observer));
+  }
+  std::vector<std::string> running() const override;
+
+ private:
+  Result<ControllerOptions> OptionsOf(const std::string& engine,
+                                      const std::filesystem::path& work_dir);
+  Executor* PoolOf(const std::string& engine);
+  bool IsOurs(const JobRecord& job) const;
+  bool IsFree(const JobRecord& job) const;
+  // Loads the job and starts its run on the loop's thread.
+  Status StartRun(const std::string& id, const ControllerOptions& options);
+  Observer ObserverOf(const std::string& id);
+  void EndRun(const std::string& id);
+  // Calls `call` on the loop's thread with the job's run, or without one `otherwise` in the pool.
+  void WithRun(const std::string& id, std::function<void(JobRun*)> call,
+               std::function<void()> otherwise);
+  // Executes `call` in the pool and delivers its result on the loop's thread.
+  void CallStore(std::function<Status()> call, Done done);
+  Status EndIdle(const std::string& id, const std::string& reason);
+  Status ResumeNow(const std::string& id);
+  void Stop(const std::string& id, const std::string& reason, Done done,
+            void (JobRun::*how)(const std::string&));
+  void Tick();
+  void RecoverOthers();
+
+  const SupervisorOptions options_;
+  const LivenessLock lock_;
+  JobObservers observers_;
+  net::Loop loop_;
+  // Of the loop's thread: runs, those of them that wait in the queue, and what follows their end.
+  std::map<std::string, std::unique_ptr<JobRun>> runs_;
+  std::set<std::string> waiting_;
+  std::multimap<std::string, std::function<void()>> after_end_;
+  bool recovering_ = false;  // of the loop's thread
+  mutable std::mutex mu_;
+  std::set<std::string> ids_;  // guarded by mu_: of runs that exist or are being started
+  std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_;  // guarded by mu_
+  std::unique_ptr<WorkerPool> store_pool_ = std::make_unique<WorkerPool>(kStoreThreads);
+  std::thread thread_;
+};
+
+// ---- Runs ---------------------------------------------------------------------------------------
+
+Executor* LoopSupervisor::PoolOf(const std::string& engine) {
+  const std::lock_guard lock(mu_);
+  std::unique_ptr<WorkerPool>& pool = engine_pools_[engine];
+  if (pool == nullptr) pool = std::make_unique<WorkerPool>(kEngineThreads);
+  return pool.get();
+}
+
+Result<ControllerOptions> LoopSupervisor::OptionsOf(const std::string& engine,
+                                                    const std::filesystem::path& work_dir) {
+  ControllerOptions options;
+  TRY_ASSIGN(options.engine, options_.engines->Find(engine));
+  options.engine_instance = engine;
+  options.store = options_.store;
+  options.clock = options_.clock;
+  options.home = options_.home;
+  options.program = options_.program;
+  options.work_dir = work_dir;
+  options.self = options_.self;
+  options.connect = options_.connect;
+  options.recovers_others = false;  // Tick does, for all
+  options.executors = {PoolOf(engine), store_pool_.get()};
+  return options;
+}
+
+Observer LoopSupervisor::ObserverOf(const std::string& id) {
+  Observer observer = observers_.ObserverOf(id);
+  observer.on_state = [this, id, tell = observer.on_state](JobState state, const std::string& why) {
+    if (state == JobState::kPending) {
+      waiting_.insert(id);
+    } else {
+      waiting_.erase(id);
+    }
+    tell(state, why);
+  };
+  observer.on_end = [this, id, tell = observer.on_end](const JobRecord& record) {
+    tell(record);
+    loop_.Post([this, id] { EndRun(id); });  // not here: the run executes this callback
+  };
+  return observer;
+}
+
+void LoopSupervisor::EndRun(const std::string& id) {
+  runs_.erase(id);
+  waiting_.erase(id);
+  {
+    const std::lock_guard lock(mu_);
+    ids_.erase(id);
+  }
+  const auto [first, last] = after_end_.equal_range(id);
+  std::vector<std::function<void()>> calls;
+  for (auto it = first; it != last; ++it) calls.push_back(std::move(it->second));
+  after_end_.erase(first, last);
+  for (const auto& call : calls) call();
+}
+
+Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& options) {
+  TRY_ASSIGN(StoredRun stored, LoadRun(options_.store, id));
+  // It outlives this process, whatever a command asked for that submitted it.
+  stored.job.on_controller_loss = job::OnControllerLoss::kKeep;
+  {
+    const std::lock_guard lock(mu_);
+    ids_.insert(id);
+  }
+  loop_.Post([this, id, options, stored = std::make_shared<StoredRun>(std::move(stored))] {
+    runs_[id] = StartJobRun(options, &loop_, std::move(*stored), ObserverOf(id));
+  });
+  return Status::Ok();
+}
+
+std::vector<std::string> LoopSupervisor::running() const {
+  const std::lock_guard lock(mu_);
+  return {ids_.begin(), ids_.end()};
+}
+
+Result<std::string> LoopSupervisor::Submit(const job::Job& job, const SubmitOptions& options) {
+  job::Job whole = job;
+  options_.engines->SetDefaults(options.engine, &whole);
+  whole.on_controller_loss = job::OnControllerLoss::kKeep;
+  TRY_ASSIGN(ControllerOptions made, OptionsOf(options.engine, options.work_dir));
+  made.validation = options.validation;
+  TRY_ASSIGN(std::string id,
+             Controller(made).Submit(whole, {options.team, options.user, options.labels}));
+  TRY(StartRun(id, made));
+  return id;
+}
+
+// ---- Jobs of dead controllers -------------------------------------------------------------------
+
+// True if an earlier or this supervisor ran the job, or its file lets it outlive its controller.
+bool LoopSupervisor::IsOurs(const JobRecord& job) const {
+  if (IsSupervisor(options_.home.root(), job.owner)) return true;
+  return GetStringOr(job.job, "on_controller_loss", "") == "keep";
+}
+
+// True if no living process runs the job.
+bool LoopSupervisor::IsFree(const JobRecord& job) const {
+  if (job.owner != options_.self) return !IsAlive(options_.home.root(), job.owner);
+  const std::lock_guard lock(mu_);
+  return !ids_.contains(job.id);
+}
+
+Result<std::vector<std::string>> LoopSupervisor::AttachAll() {
+  TRY_ASSIGN(const std::vector<JobRecord> jobs,
+             options_.store->ListJobs({.ended = false, .limit = INT_MAX}));
+  std::vector<std::string> attached;
+  for (const JobRecord& job : jobs) {
+    if (job.state == JobState::kSuspended || !IsFree(job) || !IsOurs(job)) continue;
+    if (const Status status = Attach(job.id); status.ok()) {
+      attached.push_back(job.id);
+    } else {
+      LogWarning("job {}: not taken over: {}", job.id, status.message());
+    }
+  }
+  RecoverOthers();
+  TRY(RemoveUnusedMarks(options_.home.root(), options_.self, options_.store));
+  return attached;
+}
+
+Status LoopSupervisor::Attach(const std::string& id) {
+  TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+  if (job::IsFinal(job.state)) return EndedAlready(job);
+  if (job.state == JobState::kSuspended)
+    return FailedPrecondition("job " + id + " is suspended; resume it instead");
+  if (!IsFree(job)) return FailedPrecondition("job " + id + " has a living controller");
+  TRY_ASSIGN(const ControllerOptions options,
+             OptionsOf(job.engine, ReadWorkDir(options_.home.job_dir(id))));
+  TRY_ASSIGN(const bool ours,
+             options_.store->ClaimOwnership(id, job.owner, options_.self, options_.clock->Wall()));
+  if (!ours) return FailedPrecondition("job " + id + " was taken over by another process");
+  if (job.owner != options_.self) RemoveLivenessLock(options_.home.root(), job.owner);
+  return StartRun(id, options);
+}
+
+// Records the ends of other jobs, which end with their controllers, and removes what cleanups left.
+void LoopSupervisor::RecoverOthers() {
+  ReconcileOptions options;
+  options.store = options_.store;
+  options.home = options_.home;
+  options.clock = options_.clock;
+  options.self = options_.self;
+  options.engine = [this](const std::string& name) { return options_.engines->Find(name); };
+  if (const auto repaired = Reconcile(options); !repaired.ok())
+    LogWarning("{}", repaired.status().message());
+  for (const Leftover& gone : RemoveLeftovers(options, kLeftoverPatience))
+    Log(LogLevel::kInfo, "{}: removed its remaining resources on {}", gone.job, gone.engine);
+}
+
+// Shows other processes that this one is not frozen, and frees resources that jobs wait for.
+void LoopSupervisor::Tick() {
+  store_pool_->Execute(
+      [home = options_.home, self = options_.self] { RefreshLivenessLock(home.root(), self); });
+  if (!waiting_.empty() && !std::exchange(recovering_, true)) {
+    CallStore(
+        [this] {
+          RecoverOthers();
+          return Status::Ok();
+        },
+        [this](const Status&) { recovering_ = false; });
+  }
+  loop_.After(kRecoverInterval, [this] { Tick(); });
+}
+
+// ---- Commands -----------------------------------------------------------------------------------
+
+void LoopSupervisor::CallStore(std::function<Status()> call, Done done) {
+  store_pool_->Execute([this, call = std::move(call), done = std::move(done)] {
+    loop_.Post([done, status = call()] { done(status); });
+  });
+}
+
+void LoopSupervisor::WithRun(const std::string& id, std::function<void(JobRun*)> call,
+                             std::function<void()> otherwise) {
+  loop_.Post([this, id, call = std::move(call), otherwise = std::move(otherwise)] {
+    const auto found = runs_.find(id);
+    if (found == runs_.end()) return otherwise();
+    call(found->second.get());
+  });
+}
+
+// Ends a job that no run follows: only a suspended one.
+Status LoopSupervisor::EndIdle(const std::string& id, const std::string& reason) {
+  TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+  if (job::IsFinal(job.state)) return EndedAlready(job);
+  if (job.state != JobState::kSuspended)
+    return FailedPrecondition("job " + id + " is run by another process");
+  TRY_ASSIGN(const ControllerOptions options, OptionsOf(job.engine, {}));
+  TRY(Controller(options).EndSuspended(id, reason));
+  TRY_ASSIGN(const JobRecord ended, options_.store->GetJob(id));
+  loop_.Post([tell = observers_.ObserverOf(id).on_end, ended] { tell(ended); });
+  return Status::Ok();
+}
+
+void LoopSupervisor::Stop(const std::string& id, const std::string& reason, Done done,
+                          void (JobRun::*how)(const std::string&)) {
+  WithRun(
+      id,
+      [reason, done, how](JobRun* run) {
+        (run->*how)(reason);
+        done(Status::Ok());
+      },
+      [this, id, reason, done] {
+        CallStore([this, id, reason] { return EndIdle(id, reason); }, done);
+      });
+}
+
+void LoopSupervisor::Drain(const std::string& id, const std::string& reason, Done done) {
+  Stop(id, reason, std::move(done), &JobRun::Drain);
+}
+
+void LoopSupervisor::Kill(const std::string& id, const std::string& reason, Done done) {
+  Stop(id, reason, std::move(done), &JobRun::Kill);
+}
+
+void LoopSupervisor::Suspend(const std::string& id, const std::string& reason, Done done) {
+  WithRun(
+      id,
+      [reason, done](JobRun* run) {
+        run->Suspend(reason);
+        done(Status::Ok());
+      },
+      [this, id, done] {
+        CallStore(
+            [this, id]() -> Status {
+              TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+              if (job::IsFinal(job.state)) return EndedAlready(job);
+              if (job.state == JobState::kSuspended) return Status::Ok();
+              return FailedPrecondition("job " + id + " is run by another process");
+            },
+            done);
+      });
+}
+
+void LoopSupervisor::Scale(const std::string& id, const std::string& role, int replicas,
+                           const std::string& reason, Done done) {
+  WithRun(
+      id, [role, replicas, reason, done](JobRun* run) { run->Scale(role, replicas, reason, done); },
+      [this, id, done] {
+        CallStore(
+            [this, id]() -> Status {
+              TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+              if (job::IsFinal(job.state)) return EndedAlready(job);
+              if (job.state == JobState::kSuspended)
+                return FailedPrecondition("job " + id + " is suspended; resume it first");
+              return FailedPrecondition("job " + id + " is run by another process");
+            },
+            done);
+      });
+}
+
+Status LoopSupervisor::ResumeNow(const std::string& id) {
+  TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+  TRY_ASSIGN(const ControllerOptions options,
+             OptionsOf(job.engine, ReadWorkDir(options_.home.job_dir(id))));
+  TRY(Controller(options).Resume(id));
+  return StartRun(id, options);
+}
+
+void LoopSupervisor::Resume(const std::string& id, Done done) {
+  loop_.Post([this, id, done = std::move(done)] {
+    auto resume = [this, id, done] { CallStore([this, id] { return ResumeNow(id); }, done); };
+    // A run that has just suspended the job is still cleaning up.
+    if (!runs_.contains(id)) return resume();
+    CallStore(
+        [this, id]() -> Status {
+          TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+          if (job.state == JobState::kSuspended) return Status::Ok();
+          return FailedPrecondition("job " + id + " is not suspended, but " +
+                                    std::string(job::NameOf(job.state)));
+        },
+        [this, id, done, resume](const Status& suspended) {
+          if (!suspended.ok()) return done(suspended);
+          if (!runs_.contains(id)) return resume();
+          after_end_.emplace(id, resume);
+        });
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Supervisor>> Supervisor::Start(SupervisorOptions options) {
+  TRY(MarkSupervisor(options.home.root(), options.self));
+  TRY_ASSIGN(LivenessLock lock, LivenessLock::Make(options.home.root(), options.self));
+  return std::unique_ptr<Supervisor>(
+      std::make_unique<LoopSupervisor>(std::move(options), std::move(lock)));
+}
+
+}  // namespace shoal::controller
