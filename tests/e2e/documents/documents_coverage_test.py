@@ -55,6 +55,12 @@ class DocumentsCoverageTest(sandbox.DocumentTest):
         box = self.sandbox(files={"jobs/text.txt": sandbox.TEXT})
         for page in documented.pages(harness.SOURCE):
             for line, text in documented.yaml_of_page(harness.SOURCE, page):
+                if text.startswith("engines:"):  # a file of engine instances, which each command reads
+                    code, _, err = box.home.run("plan", box.home.write("at/jobs/job.yaml", sandbox.JOB),
+                                                env={"SHOAL_ENGINES": box.home.write("at/jobs/engines.yaml", text)})
+                    with self.subTest(where=f"{page}:{line}"):
+                        self.assertEqual(code, 0, err)
+                    continue
                 text = re.sub(r"(source|train): (/[^ ,]*/)?text(8|\.txt)", r"\1: text.txt", text)
                 job = box.home.write("at/jobs/job.yaml", text)
                 code, _, err = box.home.run("plan", job)
