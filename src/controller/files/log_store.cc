@@ -116,6 +116,11 @@ Result<std::vector<LogInfo>> LogStore::List() const {
 
 Result<std::vector<LogInfo>> LogStore::Select(const LogSelection& selection) const {
   TRY_ASSIGN(const std::vector<LogInfo> all, List());
+  return SelectLogs(all, selection);
+}
+
+Result<std::vector<LogInfo>> SelectLogs(const std::vector<LogInfo>& all,
+                                        const LogSelection& selection) {
   std::vector<LogInfo> chosen;
   std::string there;
   for (const LogInfo& log : all) {

@@ -36,6 +36,10 @@ struct LogSelection {
 // Parses "worker-0", "worker/0" or "worker". InvalidArgument.
 Result<LogSelection> ParseLogSelection(std::string_view task);
 
+// The selected ones of all logs of a job, in their order. NotFound lists the existing ones.
+Result<std::vector<LogInfo>> SelectLogs(const std::vector<LogInfo>& all,
+                                        const LogSelection& selection);
+
 // Read-only; any number of processes may read at once. Thread-safe.
 class LogStore {
  public:
