@@ -1,0 +1,178 @@
+#include "api/rest/schemas.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace shoal::api {
+namespace {
+
+json::object Of(std::string_view type) { return {{"type", type}}; }
+json::object Text(std::string_view doc) { return {{"type", "string"}, {"description", doc}}; }
+json::object Time(std::string_view doc) {
+  return {{"type", "string"}, {"format", "date-time"}, {"description", doc}};
+}
+json::object Ref(std::string_view name) {
+  return {{"$ref", "#/components/schemas/" + std::string(name)}};
+}
+json::object ListOf(json::object items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+
+// `required`: names of fields that are always there.
+json::object Object(json::object properties, const std::vector<std::string_view>& required) {
+  json::object object{{"type", "object"}, {"properties", std::move(properties)}};
+  json::array names;
+  for (const std::string_view name : required) names.emplace_back(name);
+  if (!names.empty()) object["required"] = std::move(names);
+  return object;
+}
+
+json::object Page(std::string_view items) {
+  return Object({{"items", ListOf(Ref(items))},
+                 {"next", Text("`after` of the next page; missing on the last one")}},
+                {"items"});
+}
+
+json::object JobStates() {
+  return {{"type", "string"},
+          {"enum",
+           {"pending", "admitted", "starting", "running", "suspended", "finishing", "succeeded",
+            "failed", "cancelled"}}};
+}
+
+json::object Job() {
+  return Object({{"id", Text("NAME-xxxxxx")},
+                 {"name", Text("Of the job file")},
+                 {"state", JobStates()},
+                 {"reason", Text("Of the end, the wait or the stall; one sentence or empty")},
+                 {"engine", Text("Name of the engine instance")},
+                 {"team", Text("The team that owns it")},
+                 {"user", Text("The user who submitted it")},
+                 {"submitted", Time("When it was submitted")},
+                 {"started", Time("When its tasks first ran")},
+                 {"ended", Time("When it ended")},
+                 {"result", Of("object")},
+                 {"unattended", Of("boolean")},
+                 {"damage", Text("What of the record cannot be read")},
+                 {"suspended_seconds", Of("number")},
+                 {"last_seq", Of("integer")},
+                 {"job", json::object{{"type", "object"},
+                                      {"description", "The job file in its stored form"}}}},
+                {"id", "name", "state", "reason", "engine", "team", "user", "submitted"});
+}
+
+json::object Event() {
+  return Object({{"cursor", Text("Position among the events of all jobs")},
+                 {"job", Text("Of which job")},
+                 {"seq", Of("integer")},
+                 {"time", Time("When it happened")},
+                 {"type", Text("submitted, running, task, note, ended, …")},
+                 {"body", Of("object")}},
+                {"job", "seq", "time", "type"});
+}
+
+json::object Problem() {
+  json::object error = Object({{"field", Text("Its path")},
+                               {"message", Text("What is wrong, and what is expected")},
+                               {"line", Of("integer")},
+                               {"column", Of("integer")}},
+                              {"field", "message"});
+  return Object({{"type", Of("string")},
+                 {"title", Of("string")},
+                 {"status", Of("integer")},
+                 {"detail", Text("One sentence: what, where, what was expected, what to do")},
+                 {"errors", ListOf(std::move(error))}},
+                {"type", "title", "status", "detail"});
+}
+
+void AddData(json::object* all) {
+  json::object log = Object({{"task", Text("ROLE-INDEX")},
+                             {"role", Of("string")},
+                             {"index", Of("integer")},
+                             {"attempt", Of("integer")},
+                             {"bytes", Of("integer")}},
+                            {"task", "role", "index", "attempt", "bytes"});
+  json::object output = Object({{"task", Text("ROLE-INDEX")},
+                                {"attempt", Of("integer")},
+                                {"path", Text("Below the attempt's directory")},
+                                {"bytes", Of("integer")},
+                                {"link", Of("boolean")}},
+                               {"task", "attempt", "path", "bytes", "link"});
+  json::object part =
+      Object({{"sha256", Of("string")}, {"received", Of("integer")}}, {"sha256", "received"});
+  (*all)["Logs"] = Object({{"items", ListOf(std::move(log))}}, {"items"});
+  (*all)["Outputs"] = Object({{"items", ListOf(std::move(output))}, {"declared", Of("object")}},
+                             {"items", "declared"});
+  (*all)["MissingFiles"] = Object({{"missing", ListOf(std::move(part))}}, {"missing"});
+  (*all)["FileStatus"] =
+      Object({{"sha256", Of("string")}, {"received", Of("integer")}, {"complete", Of("boolean")}},
+             {"sha256", "received", "complete"});
+}
+
+void AddPeople(json::object* all) {
+  (*all)["User"] = Object({{"name", Of("string")},
+                           {"administrator", Of("boolean")},
+                           {"service", Of("boolean")},
+                           {"disabled", Of("boolean")},
+                           {"teams", json::object{{"type", "object"},
+                                                  {"description", "Team → role"},
+                                                  {"additionalProperties", Of("string")}}},
+                           {"created", Time("When it was added")}},
+                          {"name", "administrator", "service", "disabled", "teams", "created"});
+  (*all)["Team"] = Object({{"name", Of("string")},
+                           {"created", Time("When it was added")},
+                           {"members", json::object{{"type", "object"},
+                                                    {"description", "User → role"},
+                                                    {"additionalProperties", Of("string")}}}},
+                          {"name", "created"});
+  json::object token{{"id", Text("Not secret")},
+                     {"user", Text("Whose rights it carries")},
+                     {"name", Text("What it is for")},
+                     {"scopes", ListOf(Of("string"))},
+                     {"created", Time("When it was made")},
+                     {"expires", Time("When it expires")},
+                     {"last_used", Time("When it was last used, to the minute")}};
+  const std::vector<std::string_view> required = {"id", "user", "name", "scopes", "created"};
+  (*all)["Token"] = Object(token, required);
+  token["token"] = Text("The secret text, in this reply only");
+  (*all)["NewToken"] = Object(std::move(token), {"id", "user", "scopes", "token"});
+  (*all)["AuditEntry"] = Object({{"seq", Of("integer")},
+                                 {"time", Time("When")},
+                                 {"user", Of("string")},
+                                 {"action", Text("The name of the request")},
+                                 {"object", Text("What it was done to: a job, a user, …")},
+                                 {"team", Of("string")},
+                                 {"detail", Of("object")}},
+                                {"seq", "time", "user", "action", "object"});
+}
+
+}  // namespace
+
+json::object ReplySchemas() {
+  json::object all{
+      {"Any", Of("object")}, {"Job", Job()}, {"Event", Event()}, {"Problem", Problem()}};
+  all["Task"] = Of("object");
+  all["Tasks"] = Object({{"items", ListOf(Ref("Task"))}}, {"items"});
+  all["Server"] = Object({{"version", Of("string")}, {"default_engine", Of("string")}},
+                         {"version", "default_engine"});
+  all["Me"] = Object({{"user", Of("string")},
+                      {"administrator", Of("boolean")},
+                      {"teams", Of("object")},
+                      {"scopes", ListOf(Of("string"))},
+                      {"token", Of("string")}},
+                     {"user", "administrator", "teams", "scopes", "token"});
+  all["Engines"] = Object(
+      {{"items", ListOf(Object({{"name", Of("string")}, {"kind", Of("string")}}, {"name"}))}},
+      {"items"});
+  AddData(&all);
+  AddPeople(&all);
+  all["JobPage"] = Page("Job");
+  all["EventPage"] = Page("Event");
+  all["UserPage"] = Page("User");
+  all["TeamPage"] = Page("Team");
+  all["TokenPage"] = Page("Token");
+  all["AuditPage"] = Page("AuditEntry");
+  return all;
+}
+
+}  // namespace shoal::api

@@ -1,0 +1,72 @@
+// One request on its way through the server: checked, with the user behind it and what it touches;
+// and what handlers work with.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/people/people.h"
+#include "api/people/principal.h"
+#include "api/rest/problem.h"
+#include "api/rest/route.h"
+#include "api/rest/router.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "controller/engines/engine_registry.h"
+#include "controller/files/state_home.h"
+#include "controller/store/records.h"
+#include "controller/store/store.h"
+#include "controller/supervisor/supervisor.h"
+#include "net/http/server_exchange.h"
+
+namespace shoal::api {
+
+class Followers;
+class Uploads;
+
+// What the handlers use. All pointers outlive the server; all objects are thread-safe.
+struct Backend {
+  controller::Store* store = nullptr;
+  controller::Records* records = nullptr;
+  controller::Audit* audit = nullptr;
+  controller::Supervisor* supervisor = nullptr;
+  controller::EngineRegistry* engines = nullptr;
+  People* people = nullptr;
+  Followers* followers = nullptr;
+  Uploads* uploads = nullptr;
+  const Clock* clock = nullptr;
+  controller::StateHome home{std::filesystem::path()};
+  std::string default_engine;
+  std::string version;
+  // Runs a task on a thread that may wait; false if too many wait.
+  std::function<bool(std::function<void()>)> defer;
+  std::function<bool()> stopping;
+};
+
+// Held by shared_ptr; used by one thread at a time.
+struct Call {
+  std::shared_ptr<net::HttpExchange> exchange;
+  const Route* route = nullptr;
+  Arguments arguments;
+  Principal principal;
+  std::string team;                          // that owns what the request touches
+  std::optional<controller::JobRecord> job;  // of {id}
+  std::string target;                        // for the audit log: a job, a user, …
+  json::object details;                      // likewise
+  // Answers, after the audit log has the change. Set by the server; called once.
+  std::function<void(net::HttpServerReply)> answer;
+
+  const net::HttpServerRequest& request() const { return exchange->request(); }
+};
+
+using CallPtr = std::shared_ptr<Call>;
+// Answers through Call::answer, or takes over the exchange. Runs on a thread that may wait.
+using Handler = void (*)(const Backend&, const CallPtr&);
+
+net::HttpServerReply JsonReply(int status, const json::value& value);
+
+}  // namespace shoal::api

@@ -1,0 +1,69 @@
+#include "api/server/handlers.h"
+
+#include <array>
+#include <utility>
+
+namespace shoal::api {
+namespace {
+
+constexpr std::pair<Operation, Handler> kHandlers[] = {
+    {Operation::kHealth, AnswerHealth},
+    {Operation::kReady, AnswerReady},
+    {Operation::kOpenApi, AnswerOpenApi},
+    {Operation::kServerInfo, AnswerServerInfo},
+    {Operation::kMe, AnswerMe},
+    {Operation::kListEngines, ListEngines},
+    {Operation::kSubmitJob, SubmitJob},
+    {Operation::kPlanJob, PlanJob},
+    {Operation::kListJobs, ListJobs},
+    {Operation::kGetJob, GetJob},
+    {Operation::kStopJob, StopJob},
+    {Operation::kSuspendJob, SuspendJob},
+    {Operation::kResumeJob, ResumeJob},
+    {Operation::kScaleJob, ScaleJob},
+    {Operation::kRemoveJob, RemoveJob},
+    {Operation::kListTasks, ListTasks},
+    {Operation::kListJobEvents, ListJobEvents},
+    {Operation::kListEvents, ListEvents},
+    {Operation::kStreamJob, StreamJob},
+    {Operation::kWatch, WatchJobs},
+    {Operation::kListLogs, ListLogs},
+    {Operation::kReadLog, ReadLog},
+    {Operation::kListOutputs, ListOutputs},
+    {Operation::kReadOutput, ReadOutput},
+    {Operation::kFindMissingFiles, FindMissingFiles},
+    {Operation::kGetFile, GetFile},
+    {Operation::kPutFile, PutFile},
+    {Operation::kListUsers, ListUsers},
+    {Operation::kCreateUser, CreateUser},
+    {Operation::kGetUser, GetUser},
+    {Operation::kChangeUser, ChangeUser},
+    {Operation::kRemoveUser, RemoveUser},
+    {Operation::kListTeams, ListTeams},
+    {Operation::kCreateTeam, CreateTeam},
+    {Operation::kGetTeam, GetTeam},
+    {Operation::kRemoveTeam, RemoveTeam},
+    {Operation::kSetMember, SetMember},
+    {Operation::kRemoveMember, RemoveMember},
+    {Operation::kListTokens, ListTokens},
+    {Operation::kCreateToken, CreateToken},
+    {Operation::kRevokeToken, RevokeToken},
+    {Operation::kListAudit, ListAudit},
+};
+
+}  // namespace
+
+Handler HandlerOf(Operation operation) {
+  for (const auto& [one, handler] : kHandlers) {
+    if (one == operation) return handler;
+  }
+  return nullptr;
+}
+
+net::HttpServerReply JsonReply(int status, const json::value& value) {
+  return {status,
+          {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}},
+          ToText(value) + "\n"};
+}
+
+}  // namespace shoal::api

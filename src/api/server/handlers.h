@@ -1,0 +1,66 @@
+// The handlers of all operations, one function each, and the table that finds them.
+#pragma once
+
+#include "api/rest/route.h"
+#include "api/server/call.h"
+
+namespace shoal::api {
+
+// nullptr for an operation without a handler, which a test excludes.
+Handler HandlerOf(Operation operation);
+
+// server_handlers.cc
+void AnswerHealth(const Backend& backend, const CallPtr& call);
+void AnswerReady(const Backend& backend, const CallPtr& call);
+void AnswerOpenApi(const Backend& backend, const CallPtr& call);
+void AnswerServerInfo(const Backend& backend, const CallPtr& call);
+void AnswerMe(const Backend& backend, const CallPtr& call);
+void ListEngines(const Backend& backend, const CallPtr& call);
+void ListAudit(const Backend& backend, const CallPtr& call);
+
+// submit_handlers.cc
+void SubmitJob(const Backend& backend, const CallPtr& call);
+void PlanJob(const Backend& backend, const CallPtr& call);
+
+// job_handlers.cc
+void ListJobs(const Backend& backend, const CallPtr& call);
+void GetJob(const Backend& backend, const CallPtr& call);
+void StopJob(const Backend& backend, const CallPtr& call);
+void SuspendJob(const Backend& backend, const CallPtr& call);
+void ResumeJob(const Backend& backend, const CallPtr& call);
+void ScaleJob(const Backend& backend, const CallPtr& call);
+void RemoveJob(const Backend& backend, const CallPtr& call);
+void ListTasks(const Backend& backend, const CallPtr& call);
+
+// event_handlers.cc
+void ListJobEvents(const Backend& backend, const CallPtr& call);
+void ListEvents(const Backend& backend, const CallPtr& call);
+void StreamJob(const Backend& backend, const CallPtr& call);
+void WatchJobs(const Backend& backend, const CallPtr& call);
+
+// data_handlers.cc
+void ListLogs(const Backend& backend, const CallPtr& call);
+void ReadLog(const Backend& backend, const CallPtr& call);
+void ListOutputs(const Backend& backend, const CallPtr& call);
+void ReadOutput(const Backend& backend, const CallPtr& call);
+void FindMissingFiles(const Backend& backend, const CallPtr& call);
+void GetFile(const Backend& backend, const CallPtr& call);
+void PutFile(const Backend& backend, const CallPtr& call);
+
+// people_handlers.cc
+void ListUsers(const Backend& backend, const CallPtr& call);
+void CreateUser(const Backend& backend, const CallPtr& call);
+void GetUser(const Backend& backend, const CallPtr& call);
+void ChangeUser(const Backend& backend, const CallPtr& call);
+void RemoveUser(const Backend& backend, const CallPtr& call);
+void ListTeams(const Backend& backend, const CallPtr& call);
+void CreateTeam(const Backend& backend, const CallPtr& call);
+void GetTeam(const Backend& backend, const CallPtr& call);
+void RemoveTeam(const Backend& backend, const CallPtr& call);
+void SetMember(const Backend& backend, const CallPtr& call);
+void RemoveMember(const Backend& backend, const CallPtr& call);
+void ListTokens(const Backend& backend, const CallPtr& call);
+void CreateToken(const Backend& backend, const CallPtr& call);
+void RevokeToken(const Backend& backend, const CallPtr& call);
+
+}  // namespace shoal::api

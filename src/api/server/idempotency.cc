@@ -1,0 +1,85 @@
+#include "api/server/idempotency.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/id.h"
+#include "base/log.h"
+
+namespace shoal::api {
+namespace {
+
+constexpr const char* kKind = "idempotency";
+constexpr size_t kMaxKey = 255;
+// A reservation without a job that is older was left by a server that was killed.
+constexpr std::chrono::minutes kUnderWay{1};
+
+Status CheckKey(std::string_view key) {
+  const bool good = key.size() <= kMaxKey &&
+                    std::ranges::all_of(key, [](char c) { return c > ' ' && c < '\x7f'; });
+  if (good) return Status::Ok();
+  return InvalidArgument("header Idempotency-Key: expected 1 to 255 printable characters");
+}
+
+// The job that a killed server stored for this reservation; empty if there is none.
+Result<std::string> FindLabelled(const Backend& backend, const std::string& record_key) {
+  controller::JobFilter filter;
+  filter.labels[kIdempotencyLabel] = record_key;
+  TRY_ASSIGN(const controller::JobPage page, backend.store->ListPage(filter, "", 1));
+  return page.jobs.empty() ? std::string() : page.jobs.front().id;
+}
+
+}  // namespace
+
+Result<Reservation> Reserve(const Backend& backend, const IdempotentRequest& request) {
+  TRY(CheckKey(request.key));
+  Reservation reservation;
+  reservation.record_key = Sha256Hex(std::string(request.user) + '\n' + std::string(request.key));
+  const std::string digest = Sha256Hex(request.body);
+  const WallTime now = backend.clock->Wall();
+  const json::object body{{"digest", digest}};
+  const Result<int64_t> made =
+      backend.records->Put(kKind, reservation.record_key, body, controller::kAbsent, now);
+  if (made.ok()) {
+    reservation.version = *made;
+    return reservation;
+  }
+  if (made.status().code() != Code::kAlreadyExists) return made.status();
+  TRY_ASSIGN(const controller::Record record, backend.records->Get(kKind, reservation.record_key));
+  if (GetStringOr(record.body, "digest", "") != digest)
+    return InvalidArgument(
+        "header Idempotency-Key: it was used with another request; use a new one");
+  reservation.version = record.version;
+  reservation.job = GetStringOr(record.body, "job", "");
+  if (!reservation.job.empty()) return reservation;
+  if (now - record.changed < kUnderWay)
+    return Unavailable("the first request with this Idempotency-Key is under way; try again");
+  TRY_ASSIGN(reservation.job, FindLabelled(backend, reservation.record_key));
+  // Of two repetitions at the same time one takes the reservation over.
+  TRY_ASSIGN(reservation.version,
+             backend.records->Put(kKind, reservation.record_key,
+                                  {{"digest", digest}, {"job", reservation.job}},
+                                  reservation.version, now));
+  return reservation;
+}
+
+void Release(const Backend& backend, const Reservation& reservation) {
+  const Status released = backend.records->Delete(kKind, reservation.record_key,
+                                                  reservation.version, backend.clock->Wall());
+  if (!released.ok()) LogWarning("an idempotency key stays reserved: {}", released.message());
+}
+
+void Fulfil(const Backend& backend, const Reservation& reservation, const std::string& job) {
+  const Result<controller::Record> record = backend.records->Get(kKind, reservation.record_key);
+  if (!record.ok()) return LogWarning("an idempotency key is lost: {}", record.status().message());
+  json::object body = record->body;
+  body["job"] = job;
+  const Status stored =
+      backend.records
+          ->Put(kKind, reservation.record_key, body, reservation.version, backend.clock->Wall())
+          .status();
+  // A repetition finds the job by its label.
+  if (!stored.ok()) LogWarning("an idempotency key is not stored: {}", stored.message());
+}
+
+}  // namespace shoal::api

@@ -1,0 +1,196 @@
+#include <utility>
+
+#include "api/server/handlers.h"
+
+namespace shoal::api {
+namespace {
+
+constexpr int kOk = 200;
+constexpr int kCreated = 201;
+constexpr int kNoContent = 204;
+constexpr int64_t kNinetyDays = int64_t{90} * 86400;
+
+json::value TimeText(WallTime time) { return json::value(FormatWall(time)); }
+
+json::object UserReply(const User& user) {
+  json::object object = ToJson(user);
+  object["created"] = TimeText(user.created);
+  return object;
+}
+
+json::object TokenReply(const Token& token) {
+  json::object object = ToPublicJson(token);
+  object["created"] = TimeText(token.created);
+  if (token.expires) object["expires"] = TimeText(*token.expires);
+  if (token.last_used) object["last_used"] = TimeText(*token.last_used);
+  return object;
+}
+
+json::object TeamReply(const Team& team) {
+  return {{"name", team.name}, {"created", TimeText(team.created)}};
+}
+
+template <typename T, typename Format>
+void AnswerPage(const CallPtr& call, const Result<PageOf<T>>& page, Format format) {
+  if (!page.ok()) return call->answer(Problem(page.status()));
+  json::array items;
+  for (const T& item : page->items) items.push_back(format(item));
+  json::object object{{"items", std::move(items)}};
+  if (!page->next.empty()) object["next"] = page->next;
+  call->answer(JsonReply(kOk, object));
+}
+
+int LimitOf(const Call& call) {
+  return static_cast<int>(call.arguments.Integer("limit", kDefaultPage));
+}
+
+void AnswerNothing(const CallPtr& call, const Status& done) {
+  if (!done.ok()) return call->answer(Problem(done));
+  call->answer({kNoContent, {}, ""});
+}
+
+void AnswerUser(const CallPtr& call, int status, const Result<User>& user) {
+  if (!user.ok()) return call->answer(Problem(user.status()));
+  call->answer(JsonReply(status, UserReply(*user)));
+}
+
+// The user whose tokens a request is about; PermissionDenied for another one's.
+Result<std::string> TokenOwner(const Call& call) {
+  const std::string named = call.arguments.Text("user");
+  if (named.empty() || named == call.principal.user) return call.principal.user;
+  if (call.principal.administrator) return named;
+  return PermissionDenied("only an administrator may see and make tokens of other users");
+}
+
+}  // namespace
+
+void ListUsers(const Backend& backend, const CallPtr& call) {
+  AnswerPage(call, backend.people->ListUsers(call->arguments.Text("after"), LimitOf(*call)),
+             UserReply);
+}
+
+void CreateUser(const Backend& backend, const CallPtr& call) {
+  User user;
+  user.name = call->arguments.Text("name");
+  user.administrator = call->arguments.Boolean("administrator", false);
+  user.service = call->arguments.Boolean("service", false);
+  call->target = user.name;
+  call->details = {{"administrator", user.administrator}, {"service", user.service}};
+  AnswerUser(call, kCreated, backend.people->CreateUser(user));
+}
+
+void GetUser(const Backend& backend, const CallPtr& call) {
+  AnswerUser(call, kOk, backend.people->GetUser(call->arguments.PathText("name")));
+}
+
+void ChangeUser(const Backend& backend, const CallPtr& call) {
+  UserChange change;
+  for (const auto& [name, field] : {std::pair{"administrator", &change.administrator},
+                                    std::pair{"disabled", &change.disabled}}) {
+    if (!call->arguments.Has(name)) continue;
+    *field = call->arguments.Boolean(name, false);
+    call->details[name] = **field;
+  }
+  call->target = call->arguments.PathText("name");
+  AnswerUser(call, kOk, backend.people->ChangeUser(call->target, change));
+}
+
+void RemoveUser(const Backend& backend, const CallPtr& call) {
+  call->target = call->arguments.PathText("name");
+  AnswerNothing(call, backend.people->RemoveUser(call->target));
+}
+
+void ListTeams(const Backend& backend, const CallPtr& call) {
+  AnswerPage(call, backend.people->ListTeams(call->arguments.Text("after"), LimitOf(*call)),
+             TeamReply);
+}
+
+void CreateTeam(const Backend& backend, const CallPtr& call) {
+  call->target = call->arguments.Text("name");
+  const Result<Team> team = backend.people->CreateTeam(call->target);
+  if (!team.ok()) return call->answer(Problem(team.status()));
+  call->answer(JsonReply(kCreated, TeamReply(*team)));
+}
+
+void GetTeam(const Backend& backend, const CallPtr& call) {
+  const Result<Team> team = backend.people->GetTeam(call->team);
+  if (!team.ok()) return call->answer(Problem(team.status()));
+  const auto members = backend.people->Members(call->team);
+  if (!members.ok()) return call->answer(Problem(members.status()));
+  json::object list;
+  for (const auto& [user, role] : *members) list[user] = NameOf(role);
+  json::object object = TeamReply(*team);
+  object["members"] = std::move(list);
+  call->answer(JsonReply(kOk, object));
+}
+
+void RemoveTeam(const Backend& backend, const CallPtr& call) {
+  call->target = call->arguments.PathText("team");
+  AnswerNothing(call, backend.people->RemoveTeam(call->target));
+}
+
+void SetMember(const Backend& backend, const CallPtr& call) {
+  const std::string role = call->arguments.Text("role");
+  call->team = call->arguments.PathText("team");
+  call->target = call->arguments.PathText("user");
+  call->details = {{"role", role}};
+  AnswerUser(call, kOk,
+             backend.people->SetMembership(call->team, call->target,
+                                           ParseTeamRole(role).value_or(Role::kViewer)));
+}
+
+void RemoveMember(const Backend& backend, const CallPtr& call) {
+  call->team = call->arguments.PathText("team");
+  call->target = call->arguments.PathText("user");
+  AnswerNothing(call,
+                backend.people->SetMembership(call->team, call->target, Role::kNone).status());
+}
+
+void ListTokens(const Backend& backend, const CallPtr& call) {
+  const Result<std::string> owner = TokenOwner(*call);
+  if (!owner.ok()) return call->answer(Problem(owner.status()));
+  AnswerPage(call,
+             backend.people->ListTokens(*owner, call->arguments.Text("after"), LimitOf(*call)),
+             TokenReply);
+}
+
+void CreateToken(const Backend& backend, const CallPtr& call) {
+  const Result<std::string> owner = TokenOwner(*call);
+  if (!owner.ok()) return call->answer(Problem(owner.status()));
+  TokenRequest request;
+  request.user = *owner;
+  request.name = call->arguments.Text("name");
+  request.scopes = call->principal.scopes;
+  if (call->arguments.Has("scopes")) request.scopes = ScopeSet();
+  for (const std::string& name : call->arguments.Texts("scopes")) {
+    const auto scope = ParseScope(name);
+    if (!scope)
+      return call->answer(
+          Problem({FieldError{"scopes", "got " + name + ", expected some of " + ScopeNames()}}));
+    request.scopes.Add(*scope);
+  }
+  if (!call->principal.scopes.Covers(request.scopes))
+    return call->answer(
+        Problem(PermissionDenied("a token cannot make one with scopes that it lacks itself")));
+  request.lifetime = std::chrono::seconds(call->arguments.Integer("seconds", kNinetyDays));
+  const Result<NewToken> made = backend.people->CreateToken(request);
+  call->target = *owner;
+  if (!made.ok()) return call->answer(Problem(made.status()));
+  json::object object = TokenReply(made->token);
+  call->details = {{"token", made->token.id}, {"scopes", object["scopes"]}};
+  object["token"] = made->text;
+  call->answer(JsonReply(kCreated, object));
+}
+
+void RevokeToken(const Backend& backend, const CallPtr& call) {
+  const std::string id = call->arguments.PathText("id");
+  const Result<Token> token = backend.people->GetToken(id);
+  const bool allowed =
+      token.ok() && (call->principal.administrator || token->user == call->principal.user);
+  call->target = allowed ? token->user : id;
+  call->details = {{"token", id}};
+  if (!allowed) return call->answer(Problem(NotFound("there is no token " + id + " of yours")));
+  AnswerNothing(call, backend.people->RevokeToken(id));
+}
+
+}  // namespace shoal::api

@@ -1,0 +1,58 @@
+// The server of `shoal server`: store, supervisor, people and the REST interface of one state
+// directory, in one process with one port.
+//
+//     TRY_ASSIGN(auto server, Server::Start({.state = "/var/lib/shoal", …}));
+//     …  server->url()  …  server->Shutdown(std::chrono::seconds(10));
+//
+// Jobs outlive it: their coordinators go on, and the next server of the directory attaches them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "net/http/http_server.h"
+
+namespace shoal::api {
+
+struct ServerOptions {
+  std::filesystem::path state;         // made if it is not there, mode 0700
+  std::string store;                   // URL; empty: sqlite in `state`
+  std::string address = "127.0.0.1";   // numeric
+  uint16_t port = 7117;                // 0: the kernel chooses
+  net::TlsServerOptions tls;           // without TLS `address` must be the loopback
+  std::filesystem::path engines_file;  // empty: one engine of each kind
+  std::string default_engine = "local";
+  std::vector<std::string> allowed_origins;
+  std::string program;  // absolute path of shoal
+  std::string version;
+  const Clock* clock = RealClock::Get();
+};
+
+// Where the first start stores the administrator's token, mode 0600.
+inline constexpr const char* kFirstTokenFile = "administrator.token";
+
+class Server {
+ public:
+  // Returns when requests are answered. InvalidArgument for options that are not allowed together;
+  // FailedPrecondition if another server uses the directory or the address; errors of the store.
+  static Result<std::unique_ptr<Server>> Start(const ServerOptions& options);
+  // Without Shutdown it closes all connections at once.
+  virtual ~Server() = default;
+
+  virtual std::string url() const = 0;
+  // Of the certificate; empty without TLS.
+  virtual std::string fingerprint() const = 0;
+  // The administrator's token, if this start made it.
+  virtual const std::optional<std::string>& first_token() const = 0;
+  // Ids of the jobs that it attached at its start.
+  virtual const std::vector<std::string>& attached() const = 0;
+  // Answers /readyz with 503, lets requests end for at most `limit` and closes streams.
+  virtual void Shutdown(Duration limit) = 0;
+};
+
+}  // namespace shoal::api

@@ -1,0 +1,53 @@
+#include "api/server/sink.h"
+
+#include <utility>
+
+#include "api/rest/sse.h"
+
+namespace shoal::api {
+namespace {
+
+class SseSink final : public Sink {
+ public:
+  explicit SseSink(std::shared_ptr<net::HttpReplyStream> stream) : stream_(std::move(stream)) {}
+  bool Write(std::string_view event, std::string_view id, const json::value& data) override {
+    return stream_->Write(SseText(event, id, data));
+  }
+  bool Ping() override { return stream_->Write(kSseComment); }
+  size_t queued_bytes() const override { return stream_->queued_bytes(); }
+  void Finish() override { stream_->Finish(); }
+
+ private:
+  const std::shared_ptr<net::HttpReplyStream> stream_;
+};
+
+class SocketSink final : public Sink {
+ public:
+  SocketSink(std::shared_ptr<net::HttpWebSocket> socket, int64_t number)
+      : socket_(std::move(socket)), number_(number) {}
+  bool Write(std::string_view event, std::string_view id, const json::value& data) override {
+    json::object message{{"sub", number_}, {"event", event}};
+    if (!id.empty()) message["id"] = id;
+    message["data"] = data;
+    return socket_->Send(ToText(message));
+  }
+  bool Ping() override { return true; }  // the connection has pings of its own
+  size_t queued_bytes() const override { return socket_->queued_bytes(); }
+  void Finish() override { (void)socket_->Send(ToText(json::object{{"done", number_}})); }
+
+ private:
+  const std::shared_ptr<net::HttpWebSocket> socket_;
+  const int64_t number_;
+};
+
+}  // namespace
+
+std::shared_ptr<Sink> MakeSseSink(std::shared_ptr<net::HttpReplyStream> stream) {
+  return std::make_shared<SseSink>(std::move(stream));
+}
+
+std::shared_ptr<Sink> MakeSocketSink(std::shared_ptr<net::HttpWebSocket> socket, int64_t number) {
+  return std::make_shared<SocketSink>(std::move(socket), number);
+}
+
+}  // namespace shoal::api
