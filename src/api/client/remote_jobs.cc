@@ -1,0 +1,431 @@
+#include "api/client/remote_jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/client/job_stream.h"
+#include "api/client/remote_run.h"
+#include "api/client/upload.h"
+#include "api/rest/job_json.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "controller/files/stage_files.h"
+#include "controller/files/state_home.h"
+#include "controller/jobs/job_json.h"
+#include "job/file/write_yaml.h"
+
+namespace shoal::api {
+namespace {
+
+namespace fs = std::filesystem;
+
+using controller::JobDetails;
+using controller::JobView;
+using controller::LogInfo;
+using controller::LogKey;
+using controller::LogSelection;
+using controller::OutputFile;
+
+constexpr int kPage = 1000;
+constexpr int kShownMatches = 5;
+
+std::string JobTarget(const std::string& id, const std::string& rest = "") {
+  return "/api/v1/jobs/" + net::PercentEncode(id) + rest;
+}
+
+Result<json::array> ItemsOf(const json::object& object) {
+  const json::value* const items = object.if_contains("items");
+  if (items == nullptr || !items->is_array())
+    return DataLoss("the server's answer has no list of items");
+  return items->get_array();
+}
+
+template <typename T, typename Parse>
+Result<std::vector<T>> ParseItems(const json::object& object, Parse parse) {
+  TRY_ASSIGN(const json::array items, ItemsOf(object));
+  std::vector<T> parsed;
+  for (const json::value& item : items) {
+    if (!item.is_object()) return DataLoss("the server's list has an item that is no object");
+    TRY_ASSIGN(T one, parse(item.get_object()));
+    parsed.push_back(std::move(one));
+  }
+  return parsed;
+}
+
+JobView ViewOf(const controller::JobRecord& record) {
+  JobView view;
+  view.record = record;
+  return view;
+}
+
+class RemoteJobs final : public controller::Jobs {
+ public:
+  RemoteJobs(std::unique_ptr<ApiClient> client, RemoteJobsOptions options)
+      : client_(std::move(client)), options_(std::move(options)) {}
+
+  Result<JobView> Find(const std::string& prefix) override;
+  Result<std::vector<JobView>> List(const controller::JobQuery& query) override;
+  Result<JobDetails> Describe(const std::string& id) override;
+  Result<std::string> Submit(const controller::NewRun& run) override;
+  Result<std::unique_ptr<controller::JobRun>> Run(
+      net::Loop* loop, const controller::NewRun& run,
+      const std::function<void(const std::string& id)>& on_submitted,
+      controller::Observer observer) override;
+  Result<std::unique_ptr<controller::JobRun>> RunResumed(net::Loop* loop, const std::string& id,
+                                                         controller::Observer observer) override;
+  Result<JobView> Resume(const std::string& id) override;
+  Result<JobView> Stop(const std::string& id, controller::StopMode mode,
+                       const std::string& reason) override;
+  Result<JobView> Suspend(const std::string& id, const std::string& reason) override;
+  Status Scale(const std::string& id, const std::string& role, int replicas) override;
+  Duration TimeSuspended(const std::string& id) override {
+    const Result<JobDetails> details = Describe(id);
+    return details.ok() ? details->view.suspended : Duration(0);
+  }
+  Result<std::vector<LogInfo>> SelectLogs(const std::string& id,
+                                          const LogSelection& selection) override;
+  Result<std::string> ReadLog(const std::string& id, const LogKey& key, int64_t offset,
+                              size_t limit) override;
+  Result<int64_t> TailOffset(const std::string& id, const LogKey& key, int lines) override;
+  Result<std::unique_ptr<Following>> FollowLogs(net::Loop* loop, const std::string& id,
+                                                const LogSelection& selection,
+                                                std::map<LogKey, int64_t> from,
+                                                controller::LogStore::OnBytes on_bytes,
+                                                std::function<void(const Status&)> on_end) override;
+  Result<std::vector<OutputFile>> ListOutputs(const std::string& id) override;
+  Status CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,
+                     const fs::path& directory) override;
+  Result<std::vector<std::string>> Prune(Duration age) override;
+  Result<std::vector<std::string>> PruneUnreadable() override;
+  Result<std::unique_ptr<engine::Execution>> Exec(const std::string& id, const std::string& role,
+                                                  int index, const engine::ExecSpec& spec) override;
+  Result<UniqueFd> DialTask(const std::string& id, const std::string& role, int index,
+                            uint16_t port) override;
+
+ private:
+  Result<controller::JobRecord> GetJob(const std::string& id) {
+    TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id)));
+    return ParseJobReply(reply);
+  }
+  // Until there are `limit`, newest first.
+  Result<std::vector<controller::JobRecord>> ListPages(
+      std::vector<std::pair<std::string, std::string>> filter, int limit);
+  Result<controller::JobRecord> Act(const std::string& id, const std::string& action,
+                                    const json::object& body) {
+    TRY_ASSIGN(const json::object reply,
+               client_->CallJson("POST", JobTarget(id, "/" + action), body));
+    return ParseJobReply(reply);
+  }
+  // Waits until the job rests: it has ended, or is suspended. Cancelled by a signal.
+  Result<JobView> AwaitRest(const std::string& id);
+  Result<json::object> SubmitRequest(const controller::NewRun& run);
+  Status NotHere(const std::string& what) const {
+    return Unimplemented(what + " is not possible over a server yet; run it on the machine of " +
+                         client_->url() +
+                         " with SHOAL_SERVER=none and SHOAL_HOME set to its state");
+  }
+
+  const std::unique_ptr<ApiClient> client_;
+  const RemoteJobsOptions options_;
+};
+
+Result<std::vector<controller::JobRecord>> RemoteJobs::ListPages(
+    std::vector<std::pair<std::string, std::string>> filter, int limit) {
+  std::vector<controller::JobRecord> jobs;
+  filter.emplace_back("limit", std::to_string(std::min(limit, kPage)));
+  filter.emplace_back("after", "");
+  while (static_cast<int>(jobs.size()) < limit) {
+    TRY_ASSIGN(const json::object page, client_->Get("/api/v1/jobs" + QueryText(filter)));
+    TRY_ASSIGN(std::vector<controller::JobRecord> items,
+               ParseItems<controller::JobRecord>(page, ParseJobReply));
+    std::ranges::move(items, std::back_inserter(jobs));
+    filter.back().second = GetStringOr(page, "next", "");
+    if (filter.back().second.empty()) break;
+  }
+  if (static_cast<int>(jobs.size()) > limit) jobs.resize(static_cast<size_t>(limit));
+  return jobs;
+}
+
+Result<JobView> RemoteJobs::Find(const std::string& prefix) {
+  const auto exact = GetJob(prefix);
+  if (exact.ok()) return ViewOf(*exact);
+  if (exact.status().code() != Code::kNotFound) return exact.status();
+  TRY_ASSIGN(std::vector<controller::JobRecord> found, ListPages({{"id", prefix}}, kPage));
+  const size_t all = found.size();
+  if (all > 1) {
+    std::vector<controller::JobRecord> unfinished;
+    for (const controller::JobRecord& job : found)
+      if (!job::IsFinal(job.state)) unfinished.push_back(job);
+    if (unfinished.size() == 1) found = std::move(unfinished);
+  }
+  if (found.empty())
+    return NotFound("there is no job " + prefix + "; `shoal jobs --all` lists them");
+  if (found.size() == 1) {
+    TRY_ASSIGN(const controller::JobRecord job, GetJob(found.front().id));
+    return ViewOf(job);
+  }
+  std::string names;
+  for (size_t i = 0; i < std::min<size_t>(found.size(), kShownMatches); ++i)
+    names += (i == 0 ? "" : ", ") + found[i].id;
+  return InvalidArgument(prefix + " is the beginning of " + std::to_string(all) +
+                         " jobs: " + names + (all > kShownMatches ? ", …" : ""));
+}
+
+Result<std::vector<JobView>> RemoteJobs::List(const controller::JobQuery& query) {
+  std::vector<std::pair<std::string, std::string>> filter;
+  if (!query.ended)
+    filter.emplace_back("state", "pending,admitted,starting,running,suspended,finishing");
+  if (!query.unfinished) filter.emplace_back("state", "succeeded,failed,cancelled");
+  TRY_ASSIGN(const auto jobs, ListPages(std::move(filter), query.limit));
+  std::vector<JobView> views;
+  for (const controller::JobRecord& job : jobs) views.push_back(ViewOf(job));
+  return views;
+}
+
+Result<JobDetails> RemoteJobs::Describe(const std::string& id) {
+  JobDetails details;
+  TRY_ASSIGN(details.view.record, GetJob(id));
+  TRY_ASSIGN(const json::object tasks, client_->Get(JobTarget(id, "/tasks")));
+  TRY_ASSIGN(details.tasks, ParseItems<controller::TaskRecord>(tasks, controller::ParseTask));
+  std::string after;
+  do {
+    TRY_ASSIGN(
+        const json::object page,
+        client_->Get(JobTarget(id, "/events") + QueryText({{"limit", "1000"}, {"after", after}})));
+    TRY_ASSIGN(std::vector<controller::Event> events,
+               ParseItems<controller::Event>(page, ParseEventReply));
+    std::ranges::move(events, std::back_inserter(details.events));
+    after = GetStringOr(page, "next", "");
+  } while (!after.empty());
+  details.view.suspended = controller::TimeSuspended(details.events);
+  return details;
+}
+
+Result<json::object> RemoteJobs::SubmitRequest(const controller::NewRun& run) {
+  json::object body{{"file", job::WriteYaml(run.job)}};
+  if (!options_.team.empty()) body["team"] = options_.team;
+  if (!run.engine.empty()) body["engine"] = run.engine;
+  std::error_code error;
+  const std::string here = run.work_dir.empty() ? fs::current_path(error).string() : run.work_dir;
+  body["directory"] = here;
+  if (run.job.files.empty()) return body;
+  TRY_ASSIGN(const fs::path root, controller::FindStateHome());
+  UploadOptions upload;
+  upload.directory = run.job.files;
+  upload.cache = controller::FileCachePath(controller::StateHome(root));
+  upload.team = options_.team;
+  upload.on_note = options_.on_note;
+  TRY_ASSIGN(const std::string manifest, UploadFiles(*client_, upload));
+  body["manifest"] = manifest;
+  return body;
+}
+
+Result<std::string> RemoteJobs::Submit(const controller::NewRun& run) {
+  TRY_ASSIGN(const json::object body, SubmitRequest(run));
+  ApiRequest request;
+  request.method = "POST";
+  request.target = "/api/v1/jobs";
+  request.content_type = "application/json";
+  request.body = ToText(body);
+  // A repetition after a lost answer finds the first job.
+  request.headers = {{"Idempotency-Key", RandomHex(16)}};
+  Result<net::HttpReply> reply = client_->Call(request);
+  if (reply.status().code() == Code::kUnavailable) reply = client_->Call(request);
+  TRY(reply.status());
+  TRY_ASSIGN(const json::object job, ParseJsonObject(reply->body));
+  return GetString(job, "id");
+}
+
+Result<std::unique_ptr<controller::JobRun>> RemoteJobs::Run(
+    net::Loop* loop, const controller::NewRun& run,
+    const std::function<void(const std::string& id)>& on_submitted, controller::Observer observer) {
+  TRY_ASSIGN(const std::string id, Submit(run));
+  on_submitted(id);
+  TRY_ASSIGN(const controller::JobRecord job, GetJob(id));
+  return FollowRun(client_.get(), loop, job, std::move(observer));
+}
+
+Result<std::unique_ptr<controller::JobRun>> RemoteJobs::RunResumed(net::Loop* loop,
+                                                                   const std::string& id,
+                                                                   controller::Observer observer) {
+  TRY_ASSIGN(const JobView job, Resume(id));
+  return FollowRun(client_.get(), loop, job.record, std::move(observer));
+}
+
+Result<JobView> RemoteJobs::Resume(const std::string& id) {
+  TRY_ASSIGN(const controller::JobRecord job, Act(id, "resume", {}));
+  return ViewOf(job);
+}
+
+Result<JobView> RemoteJobs::AwaitRest(const std::string& id) {
+  net::Loop loop;
+  Result<controller::JobRecord> rest = Cancelled("interrupted; the request stays in effect");
+  for (const int signal : options_.interrupts) loop.WatchSignal(signal, [&loop] { loop.Stop(); });
+  JobStreamOptions options;
+  options.id = id;
+  options.logs = false;
+  JobStreamCallbacks callbacks;
+  callbacks.on_event = [&](const controller::Event& event) {
+    if (event.type != "suspended") return;
+    rest = GetJob(id);
+    // A resumed job has an earlier suspension among its events.
+    if (!rest.ok() || rest->state == job::JobState::kSuspended) loop.Stop();
+  };
+  callbacks.on_end = [&](const Result<controller::JobRecord>& job) {
+    rest = job;
+    loop.Stop();
+  };
+  const auto stream = JobStream::Open(client_.get(), &loop, options, std::move(callbacks));
+  loop.Run();
+  TRY(rest.status());
+  TRY_ASSIGN(const controller::JobRecord job, GetJob(id));
+  return ViewOf(job);
+}
+
+Result<JobView> RemoteJobs::Stop(const std::string& id, controller::StopMode mode,
+                                 const std::string& /*reason*/) {
+  TRY_ASSIGN(const controller::JobRecord job,
+             Act(id, "stop", {{"now", mode == controller::StopMode::kKill}}));
+  if (job::IsFinal(job.state)) return ViewOf(job);
+  return AwaitRest(id);
+}
+
+Result<JobView> RemoteJobs::Suspend(const std::string& id, const std::string& /*reason*/) {
+  TRY(Act(id, "suspend", {}).status());
+  return AwaitRest(id);
+}
+
+Status RemoteJobs::Scale(const std::string& id, const std::string& role, int replicas) {
+  return Act(id, "scale", {{"role", role}, {"replicas", replicas}}).status();
+}
+
+Result<std::vector<LogInfo>> RemoteJobs::SelectLogs(const std::string& id,
+                                                    const LogSelection& selection) {
+  TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id, "/logs")));
+  TRY_ASSIGN(const std::vector<LogInfo> all, ParseItems<LogInfo>(reply, ParseLogReply));
+  return controller::SelectLogs(all, selection);
+}
+
+Result<std::string> RemoteJobs::ReadLog(const std::string& id, const LogKey& key, int64_t offset,
+                                        size_t limit) {
+  ApiRequest request;
+  const std::string task = key.role + "-" + std::to_string(key.index);
+  request.target =
+      JobTarget(id, "/logs/" + net::PercentEncode(task) + "/" + std::to_string(key.attempt)) +
+      QueryText({{"offset", std::to_string(offset)},
+                 {"limit", std::to_string(std::min<size_t>(limit, 8 << 20))}});
+  TRY_ASSIGN(net::HttpReply reply, client_->Call(request));
+  return std::move(reply.body);
+}
+
+Result<int64_t> RemoteJobs::TailOffset(const std::string& id, const LogKey& key, int lines) {
+  ApiRequest request;
+  const std::string task = key.role + "-" + std::to_string(key.index);
+  request.target =
+      JobTarget(id, "/logs/" + net::PercentEncode(task) + "/" + std::to_string(key.attempt)) +
+      QueryText({{"tail", std::to_string(lines)}, {"limit", "1"}});
+  TRY_ASSIGN(const net::HttpReply reply, client_->Call(request));
+  const std::string offset = reply.Header("shoal-offset");
+  if (offset.empty()) return DataLoss("the server's answer has no Shoal-Offset");
+  return std::strtoll(offset.c_str(), nullptr, 10);
+}
+
+class RemoteFollowing final : public controller::Jobs::Following {
+ public:
+  explicit RemoteFollowing(std::unique_ptr<JobStream> stream) : stream_(std::move(stream)) {}
+
+ private:
+  const std::unique_ptr<JobStream> stream_;
+};
+
+Result<std::unique_ptr<controller::Jobs::Following>> RemoteJobs::FollowLogs(
+    net::Loop* loop, const std::string& id, const LogSelection& selection,
+    std::map<LogKey, int64_t> from, controller::LogStore::OnBytes on_bytes,
+    std::function<void(const Status&)> on_end) {
+  JobStreamOptions options;
+  options.id = id;
+  options.events = false;
+  options.selection = selection;
+  options.from = std::move(from);
+  JobStreamCallbacks callbacks;
+  callbacks.on_log = std::move(on_bytes);
+  callbacks.on_note = options_.on_note;
+  callbacks.on_end = [on_end = std::move(on_end)](const Result<controller::JobRecord>& job) {
+    on_end(job.status());
+  };
+  return std::unique_ptr<Following>(std::make_unique<RemoteFollowing>(
+      JobStream::Open(client_.get(), loop, std::move(options), std::move(callbacks))));
+}
+
+Result<std::vector<OutputFile>> RemoteJobs::ListOutputs(const std::string& id) {
+  TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id, "/outputs")));
+  return ParseItems<OutputFile>(reply, ParseOutputReply);
+}
+
+Status RemoteJobs::CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,
+                               const fs::path& directory) {
+  constexpr int64_t kPiece = int64_t{32} << 20;
+  for (const OutputFile& file : files) {
+    if (file.link) continue;
+    const fs::path to = directory / (file.task + "." + std::to_string(file.attempt)) / file.path;
+    std::error_code error;
+    if (fs::exists(to, error))
+      return AlreadyExists(to.string() + " exists; choose another directory");
+    TRY(MakeDirectories(to.parent_path()));
+    TRY_ASSIGN(AtomicFile copy, AtomicFile::Create(to));
+    for (int64_t at = 0; at < file.bytes;) {
+      ApiRequest request;
+      request.target = JobTarget(id, "/outputs/" + net::PercentEncode(file.task) + "/" +
+                                         std::to_string(file.attempt)) +
+                       QueryText({{"path", file.path},
+                                  {"offset", std::to_string(at)},
+                                  {"limit", std::to_string(kPiece)}});
+      TRY_ASSIGN(const net::HttpReply reply, client_->Call(request));
+      if (reply.body.empty()) return DataLoss(file.path + " ends early on the server");
+      TRY(copy.Write(reply.body));
+      at += static_cast<int64_t>(reply.body.size());
+    }
+    TRY(copy.Commit(false));
+  }
+  return Status::Ok();
+}
+
+Result<std::vector<std::string>> RemoteJobs::Prune(Duration age) {
+  TRY_ASSIGN(const auto jobs, ListPages({{"state", "succeeded,failed,cancelled"}}, INT32_MAX));
+  const WallTime now = RealClock::Get()->Wall();
+  std::vector<std::string> removed;
+  for (const controller::JobRecord& job : jobs) {
+    if (Duration(now - job.ended) < age) continue;
+    TRY(client_->CallJson("DELETE", JobTarget(job.id)).status());
+    removed.push_back(job.id);
+  }
+  std::ranges::reverse(removed);
+  return removed;
+}
+
+Result<std::vector<std::string>> RemoteJobs::PruneUnreadable() {
+  return NotHere("removing unreadable records");
+}
+
+Result<std::unique_ptr<engine::Execution>> RemoteJobs::Exec(const std::string& /*id*/,
+                                                            const std::string& /*role*/,
+                                                            int /*index*/,
+                                                            const engine::ExecSpec& /*spec*/) {
+  return NotHere("`shoal exec`");
+}
+
+Result<UniqueFd> RemoteJobs::DialTask(const std::string& /*id*/, const std::string& /*role*/,
+                                      int /*index*/, uint16_t /*port*/) {
+  return NotHere("`shoal forward`");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<controller::Jobs>> MakeRemoteJobs(const Login& login,
+                                                         RemoteJobsOptions options) {
+  TRY_ASSIGN(std::unique_ptr<ApiClient> client, ApiClient::Make(login));
+  return std::unique_ptr<controller::Jobs>(
+      std::make_unique<RemoteJobs>(std::move(client), std::move(options)));
+}
+
+}  // namespace shoal::api
