@@ -20,6 +20,7 @@ struct Context {
   bool json = false;  // --json: print JSON, one event per line
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;
+  std::string server;  // --server, as given; empty: as the environment and the login say
   std::vector<std::string>
       passthrough_args;  // the words that Command::count_own_args left to another program
 };
@@ -37,6 +38,8 @@ struct Command {
   // For a command whose line ends with another program's command line: the number of arguments of
   // argv, including this program's name, that belong to the command itself. nullptr: all.
   int (*count_own_args)(int argc, const char* const* argv) = nullptr;
+  // Whether it works on the jobs of a server too: it gets --server.
+  bool uses_server = false;
 };
 
 // Number of arguments up to and including "--", for Command::count_own_args.

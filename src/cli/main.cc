@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "api/client/login_file.h"
 #include "cli/command.h"
 #include "cli/terminal/report.h"
 #include "cli/version.h"
@@ -28,7 +29,8 @@ constexpr const char* kMainFooter = R"help(Examples:
 `shoal COMMAND --help` explains a command. Exit codes: 0 success, 1 the job failed, 2 wrong usage or
 job file, 3 not allowed, 4 not found, 5 engine or coordinator unreachable, 130 cancelled.
 Environment: SHOAL_HOME (state directory; default $XDG_DATA_HOME/shoal or ~/.local/share/shoal),
-SHOAL_LOG (debug, info, warning, error, off), NO_COLOR.)help";
+SHOAL_SERVER and SHOAL_TOKEN (a server, instead of shoal login), SHOAL_LOG (debug, info, warning,
+error, off), NO_COLOR.)help";
 
 constexpr size_t kHelpWidth = 100;
 constexpr size_t kHelpIndent = 26;
@@ -83,6 +85,10 @@ void AddSubcommand(CLI::App& app, const Command& command, Run* chosen) {
   sub->group(command.group);
   if (*command.group != 0 && sub->get_option_no_throw("--json") == nullptr)
     sub->add_flag("--json")->description("Print data as JSON");
+  if (command.uses_server) {
+    sub->add_option("--server", "Server whose jobs to use; none: the jobs of this machine")
+        ->type_name("URL");
+  }
 }
 
 std::shared_ptr<CLI::App> BareApp() {
@@ -151,8 +157,18 @@ bool WantsJson(const CLI::App& app) {
   return false;
 }
 
+// The value of the subcommand's --server; empty without one.
+std::string ServerOf(const CLI::App& app) {
+  for (const CLI::App* sub : app.get_subcommands()) {
+    const CLI::Option* option = sub->get_option_no_throw("--server");
+    if (option != nullptr && option->count() > 0) return option->as<std::string>();
+  }
+  return "";
+}
+
 Context MakeContext(const CLI::App& app) {
   Context context;
+  context.server = ServerOf(app);
   std::error_code error;
   context.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   context.json = WantsJson(app);
@@ -172,8 +188,9 @@ void OpenStandardDescriptors() {
   }
 }
 
+// `server`: the value of --server before the subcommand.
 int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen,
-          std::vector<std::string> rest = {}) {
+          std::vector<std::string> rest = {}, const std::string& server = "") {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -185,6 +202,7 @@ int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen,
   }
   if (!chosen) return PrintResult(app.help(), 2);
   Context context = MakeContext(app);
+  if (context.server.empty()) context.server = server;
   context.passthrough_args = std::move(rest);
   return chosen(context);
 }
@@ -212,12 +230,33 @@ std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
   return app;
 }
 
+// Takes `--server URL` or `--server=URL` in front of the subcommand out of the arguments. Returns
+// the URL.
+std::string TakeServer(std::vector<const char*>* words) {
+  constexpr std::string_view kOption = "--server";
+  if (words->size() < 3) return "";
+  const std::string_view first = (*words)[1];
+  if (first == kOption) {
+    std::string url = (*words)[2];
+    words->erase(words->begin() + 1, words->begin() + 3);
+    return url;
+  }
+  if (!first.starts_with("--server=")) return "";
+  std::string url(first.substr(kOption.size() + 1));
+  words->erase(words->begin() + 1);
+  return url;
+}
+
 // Without a command name as the first argument the parser knows all visible commands.
-int Main(int argc, const char* const* argv) {
+int Main(int all_argc, const char* const* all_argv) {
   OpenStandardDescriptors();
   (void)std::signal(SIGPIPE, SIG_IGN);
   // A write beyond ulimit -f must be an error like a full disk, not a fatal signal.
   (void)std::signal(SIGXFSZ, SIG_IGN);
+  std::vector<const char*> words(all_argv, all_argv + all_argc);
+  const std::string server = TakeServer(&words);
+  const int argc = static_cast<int>(words.size());
+  const char* const* const argv = words.data();
   Run chosen;
   const std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || first.front() == '-') {
@@ -228,10 +267,13 @@ int Main(int argc, const char* const* argv) {
   const Command* command = FindCommand(first);
   if (first == "help") return Help(argc, argv);
   if (command == nullptr) return PrintError(UnknownCommand("", first, VisibleNames()));
+  if (!server.empty() && server != api::kEmbedded && !command->uses_server)
+    return PrintError(
+        InvalidArgument("got --server, but `shoal " + first + "` works on this machine only"));
   const std::shared_ptr<CLI::App> app = BareApp();
   AddSubcommand(*app, *command, &chosen);
   const int own = command->count_own_args == nullptr ? argc : command->count_own_args(argc, argv);
-  return Parse(*app, own, argv, chosen, {argv + own, argv + argc});
+  return Parse(*app, own, argv, chosen, {argv + own, argv + argc}, server);
 }
 
 }  // namespace shoal::cli

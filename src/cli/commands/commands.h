@@ -8,6 +8,7 @@ namespace shoal::cli {
 
 void AddTrain(CLI::App& app, Run* chosen);
 void AddRun(CLI::App& app, Run* chosen);
+void AddSubmit(CLI::App& app, Run* chosen);
 void AddPlan(CLI::App& app, Run* chosen);
 void AddSchedule(CLI::App& app, Run* chosen);
 void AddImport(CLI::App& app, Run* chosen);
@@ -33,6 +34,10 @@ void AddNearest(CLI::App& app, Run* chosen);
 void AddAnalogy(CLI::App& app, Run* chosen);
 void AddEvaluate(CLI::App& app, Run* chosen);
 void AddPredict(CLI::App& app, Run* chosen);
+
+void AddServer(CLI::App& app, Run* chosen);
+void AddLogin(CLI::App& app, Run* chosen);
+void AddLogout(CLI::App& app, Run* chosen);
 
 void AddDoctor(CLI::App& app, Run* chosen);
 void AddCompletion(CLI::App& app, Run* chosen);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "api/client/login_file.h"
 #include "cli/commands/commands.h"
 #include "cli/jobs/engines.h"
 #include "cli/jobs/job_runner.h"
@@ -21,6 +22,7 @@ struct RunArguments {
   std::string name;
   bool quiet = false;
   std::string engine;
+  bool engine_given = false;
   std::string directory;
   std::string document;
 };
@@ -31,9 +33,23 @@ Result<LoadedJob> LoadOne(const RunArguments& arguments, const std::string& docu
   return LoadJob(arguments.file, overrides, arguments.directory, document);
 }
 
+// Runs the job on a server, which knows its engines and where their data is.
+int RunOnServer(const Context& context, const RunArguments& arguments, LoadedJob loaded) {
+  const Status valid = CheckJob(loaded.job(), learn::DataLocation::kRemote, loaded.imported.places);
+  if (!valid.ok()) return PrintError(valid);
+  return RunJob(context, std::move(loaded.job()),
+                {.quiet = arguments.quiet,
+                 .engine = arguments.engine_given ? arguments.engine : "",
+                 .places = loaded.imported.places,
+                 .folder = loaded.folder});
+}
+
 int RunOne(const Context& context, const RunArguments& arguments, const std::string& document) {
   Result<LoadedJob> loaded = LoadOne(arguments, document);
   if (!loaded.ok()) return PrintError(loaded.status());
+  const Result<std::optional<api::Login>> server = api::ChooseServer(context.server);
+  if (!server.ok()) return PrintError(server.status());
+  if (server->has_value()) return RunOnServer(context, arguments, std::move(*loaded));
   // Validated before any note is printed; the controller validates again.
   const Status valid = CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
   if (!valid.ok()) return PrintError(valid);
@@ -121,9 +137,11 @@ void AddRun(CLI::App& app, Run* chosen) {
   AddDirectoryOption(sub, &arguments->directory);
   AddDocumentOption(sub, &arguments->document);
   AddEngineOption(sub, &arguments->engine);
+  CLI::Option* const engine = sub->get_option("--engine");
   sub->add_flag("-q,--quiet", arguments->quiet, "Print errors only");
   sub->footer(kRunFooter);
-  sub->callback([arguments, chosen] {
+  sub->callback([arguments, engine, chosen] {
+    arguments->engine_given = engine->count() > 0;
     *chosen = [arguments](const Context& context) { return RunFile(context, *arguments); };
   });
 }

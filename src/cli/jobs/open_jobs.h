@@ -9,7 +9,8 @@
 
 namespace shoal::cli {
 
-// Opens the jobs of this machine's state directory. Errors are those of its store.
+// Opens the jobs of the server that --server, $SHOAL_SERVER or the login names, else those of this
+// machine's state directory. Errors are those of its store; Unauthenticated without a token.
 Result<std::unique_ptr<controller::Jobs>> OpenJobs(const Context& context);
 
 }  // namespace shoal::cli

@@ -15,6 +15,7 @@ _MARATHON = "needs Marathon; tests/e2e/marathon_test.py runs jobs with a double"
 _METRONOME = "needs Metronome; tests/e2e/metronome_test.py runs it with a double"
 _FRAMEWORK = "needs the framework; script/test --matrix runs it"
 _NUMPY = "needs numpy or PyTorch and the Python module; tests/e2e/python/embedding_test.py runs it"
+_SERVER = "serves until it is stopped, or needs such a server; tests/e2e/server runs it"
 _IMAGE = "the program is in its image only"
 
 # Command: (what is run instead, its exit code, why).
@@ -53,6 +54,27 @@ INSTEAD = {
     "shoal schedule --list --engine marathon": ("shoal schedule --list --engine marathon", 5, _METRONOME),
     "shoal schedule --run nightly --engine marathon": ("shoal schedule --run nightly --engine marathon", 5, _METRONOME),
     "shoal schedule --remove nightly --engine marathon": ("shoal schedule --remove nightly --engine marathon", 5, _METRONOME),
+
+    "shoal server --state /var/lib/shoal": ("shoal server --help", 0, _SERVER),
+    "shoal server --state /var/lib/shoal --listen 0.0.0.0:7117 --tls-self-signed --name ml.example":
+        ("shoal server --help | grep -q -e --tls-self-signed", 0, _SERVER),
+    "shoal server --listen 0.0.0.0:7117 --tls-cert server.crt --tls-key server.key":
+        ("shoal server --listen 127.0.0.1:0 --tls-cert none --tls-key none", 2, _SERVER),
+    "shoal server --store postgres://shoal@db/shoal --state /srv/shoal": ("shoal server --help | grep -q -e --store", 0, _SERVER),
+    "shoal server backup /backup/monday --state /var/lib/shoal": ("shoal server backup copy --state none", 4, _SERVER),
+    "shoal server restore /backup/monday --state /srv/shoal": ("shoal server restore none --state new", 2, _SERVER),
+    "shoal login http://127.0.0.1:7117 --token-file /var/lib/shoal/administrator.token":
+        ("shoal login --help | grep -q -e --token-file", 0, _SERVER),
+    "shoal login https://ml.example:7117": ("shoal login --help", 0, _SERVER),
+    "shoal login https://ml.example:7117 --fingerprint 3f9a…": ("shoal login https://ml.example:7117 --fingerprint 3f9a", 2, _SERVER),
+    "shoal logout": ("shoal logout", 4, _SERVER),
+    "shoal logout https://ml.example:7117": ("shoal logout https://ml.example:7117", 4, _SERVER),
+    "shoal submit job.yaml": ("shoal submit job.yaml", 2, _SERVER),
+    "shoal submit job.yaml --server https://ml.example:7117 --team research":
+        ("shoal submit job.yaml --server http://127.0.0.1:1 --team research", 3, _SERVER),
+    "shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes":
+        ("shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes", 2, _SERVER),
+    "shoal logs -f $(shoal submit job.yaml)": ("shoal submit job.yaml", 2, _SERVER),
 
     "cmake --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),
     "cmake --build --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),

@@ -1,0 +1,209 @@
+// `shoal server`: the jobs of a team, over HTTP, until a signal ends it.
+
+#include "api/server/server.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <memory>
+
+#include "api/server/backup.h"
+#include "base/clock.h"
+#include "cli/commands/commands.h"
+#include "cli/terminal/ready_notice.h"
+#include "cli/terminal/report.h"
+#include "cli/terminal/stop_signals.h"
+#include "cli/version.h"
+#include "controller/files/state_home.h"
+#include "net/address.h"
+#include "net/event_loop.h"
+
+namespace shoal::cli {
+namespace {
+
+struct ServerArguments {
+  std::string state;
+  std::string store;
+  std::string listen = "127.0.0.1:7117";
+  std::string certificate;
+  std::string key;
+  bool self_signed = false;
+  std::vector<std::string> names;
+  std::string engines;
+  std::string engine = "local";
+  std::vector<std::string> origins;
+};
+
+// Time that requests under way have to end.
+constexpr Duration kGrace = std::chrono::seconds(10);
+
+// The absolute path of --state, or of its default.
+Result<std::filesystem::path> StateOf(const std::string& option) {
+  std::error_code error;
+  if (!option.empty()) return std::filesystem::absolute(option, error);
+  TRY_ASSIGN(const std::filesystem::path home, controller::FindStateHome());
+  return std::filesystem::absolute(home / "server", error);
+}
+
+Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArguments& arguments) {
+  api::ServerOptions options;
+  TRY_ASSIGN(const net::HostPort listen, net::ParseHostPort(arguments.listen));
+  options.address = listen.host == "localhost" ? "127.0.0.1" : listen.host;
+  options.port = listen.port;
+  TRY_ASSIGN(options.state, StateOf(arguments.state));
+  options.store = arguments.store;
+  if (arguments.certificate.empty() != arguments.key.empty())
+    return InvalidArgument("--tls-cert and --tls-key belong together; got only one of them");
+  if (arguments.self_signed && !arguments.key.empty())
+    return InvalidArgument("got --tls-self-signed and --tls-cert, expected one of them");
+  options.tls.certificate_file = arguments.certificate;
+  options.tls.key_file = arguments.key;
+  if (arguments.self_signed) options.tls.self_signed_directory = (options.state / "tls").string();
+  options.tls.names = arguments.names;
+  options.engines_file = arguments.engines;
+  options.default_engine = arguments.engine;
+  options.allowed_origins = arguments.origins;
+  options.program = context.program;
+  options.version = VersionLine();
+  return options;
+}
+
+json::object ReadyJson(const api::Server& server, const api::ServerOptions& options) {
+  json::object ready{{"event", "ready"},
+                     {"url", server.url()},
+                     {"state", options.state.string()},
+                     {"attached", server.attached().size()}};
+  if (!server.fingerprint().empty()) ready["fingerprint"] = server.fingerprint();
+  if (server.first_token()) ready["token_file"] = (options.state / api::kFirstTokenFile).string();
+  return ready;
+}
+
+std::string ReadyText(const api::Server& server, const api::ServerOptions& options) {
+  std::string text = "ready on " + server.url() + ", state in " + options.state.string() + "\n";
+  if (!server.fingerprint().empty())
+    text += "the certificate's fingerprint: " + server.fingerprint() + "\n";
+  if (!server.attached().empty())
+    text += std::to_string(server.attached().size()) + " jobs of an earlier server go on\n";
+  if (!server.first_token()) return text;
+  const std::string file = (options.state / api::kFirstTokenFile).string();
+  return text + "the administrator's token, shown this once: " + *server.first_token() +
+         "\nit is also in " + file + ", which only this user can read\nsign in: shoal login " +
+         server.url() +
+         (server.fingerprint().empty() ? "" : " --fingerprint " + server.fingerprint()) +
+         " --token-file " + file + "\n";
+}
+
+int Serve(const Context& context, const ServerArguments& arguments) {
+  const Result<api::ServerOptions> options = OptionsOf(context, arguments);
+  if (!options.ok()) return PrintError(options.status());
+  net::Loop loop;
+  int signals = 0;
+  for (const int signal : WithoutIgnored({SIGINT, SIGTERM}))
+    loop.WatchSignal(signal, [&] {
+      ++signals;
+      loop.Stop();
+    });
+  const Result<std::unique_ptr<api::Server>> server = api::Server::Start(*options);
+  if (!server.ok()) return PrintError(server.status());
+  const Status printed = PrintOut(context.json ? JsonLine(ReadyJson(**server, *options))
+                                               : ReadyText(**server, *options));
+  if (!printed.ok()) PrintNote("the first lines cannot be printed: " + printed.message());
+  NotifyServiceManager("READY=1");
+  loop.Run();
+  NotifyServiceManager("STOPPING=1");
+  PrintNote("ending; running jobs go on, and the next server takes them over");
+  (*server)->Shutdown(kGrace);
+  return 0;
+}
+
+struct CopyArguments {
+  std::string state;
+  std::string directory;
+};
+
+int CopyState(const CopyArguments& arguments, bool restore) {
+  const Result<std::filesystem::path> state = StateOf(arguments.state);
+  if (!state.ok()) return PrintError(state.status());
+  const Result<api::BackupResult> copied = restore ? api::Restore(arguments.directory, *state)
+                                                   : api::Backup(*state, arguments.directory);
+  if (!copied.ok()) return PrintError(copied.status());
+  return PrintResult(fmt::format("{} of {} {}: the records and {} files, {:.1f} MB\n",
+                                 restore ? "restored" : "backup", state->string(),
+                                 (restore ? "from " : "in ") + arguments.directory, copied->files,
+                                 static_cast<double>(copied->bytes) / 1e6));
+}
+
+void AddCopy(CLI::App* server, bool restore, Run* chosen) {
+  auto arguments = std::make_shared<CopyArguments>();
+  CLI::App* sub = server->add_subcommand(
+      restore ? "restore" : "backup",
+      restore ? "Make a state directory of a backup" : "Copy the state while the server runs");
+  sub->add_option("DIR", arguments->directory,
+                  restore ? "The backup" : "New directory for the copy")
+      ->required();
+  sub->add_option("--state", arguments->state, "State directory of the server")->type_name("DIR");
+  sub->footer(restore ? "Examples:\n  shoal server restore /backup/monday --state /srv/shoal"
+                      : "Examples:\n  shoal server backup /backup/monday --state /var/lib/shoal");
+  sub->callback([arguments, restore, chosen] {
+    *chosen = [arguments, restore](const Context& /*context*/) {
+      return CopyState(*arguments, restore);
+    };
+  });
+}
+
+constexpr const char* kServerFooter = R"help(Examples:
+  shoal server --state /var/lib/shoal
+  shoal server --state /var/lib/shoal --listen 0.0.0.0:7117 --tls-self-signed --name ml.example
+  shoal server --listen 0.0.0.0:7117 --tls-cert server.crt --tls-key server.key
+  shoal server --store postgres://shoal@db/shoal --state /srv/shoal
+
+The first start makes the user admin and its token, prints the token once and stores it in
+DIR/administrator.token. Without TLS the server listens on the loopback only, since tokens would
+cross the network in the clear. SIGTERM and Ctrl-C end the server, not its jobs: the next server of
+the directory attaches them. docs/server.md has users, teams, backups and upgrades, docs/rest.md the
+interface for programs.)help";
+
+}  // namespace
+
+void AddServer(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<ServerArguments>();
+  CLI::App* sub = app.add_subcommand("server", "Run jobs for a team, over HTTP");
+  sub->add_option("--state", arguments->state,
+                  "State directory: records, logs, outputs, uploads [$SHOAL_HOME/server]")
+      ->type_name("DIR");
+  sub->add_option("--store", arguments->store,
+                  "Where records are kept: sqlite:FILE or postgres://… [in the state directory]")
+      ->type_name("URL");
+  sub->add_option("--listen", arguments->listen, "Address and port; port 0: any")
+      ->capture_default_str()
+      ->type_name("HOST:PORT");
+  sub->add_option("--tls-cert", arguments->certificate, "Certificate with its chain, PEM")
+      ->type_name("FILE");
+  sub->add_option("--tls-key", arguments->key, "Its key, PEM")->type_name("FILE");
+  sub->add_flag("--tls-self-signed", arguments->self_signed,
+                "Make a certificate at the first start; `shoal login` pins its fingerprint");
+  sub->add_option("--name", arguments->names,
+                  "Name or address in the self-signed certificate (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  sub->add_option("--engines", arguments->engines,
+                  "File of engine instances (docs/engines/instances.md)")
+      ->type_name("FILE");
+  sub->add_option("--engine", arguments->engine, "Engine of jobs that name none")
+      ->capture_default_str()
+      ->type_name("NAME");
+  sub->add_option("--allow-origin", arguments->origins,
+                  "Origin of a page that may use the server (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("URL");
+  AddCopy(sub, false, chosen);
+  AddCopy(sub, true, chosen);
+  sub->footer(kServerFooter);
+  sub->callback([arguments, sub, chosen] {
+    if (!sub->get_subcommands().empty()) return;  // which has its own function
+    *chosen = [arguments](const Context& context) { return Serve(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli
