@@ -59,7 +59,7 @@ INSTEAD = {
     "shoal server --state /var/lib/shoal --listen 0.0.0.0:7117 --tls-self-signed --name ml.example":
         ("shoal server --help | grep -q -e --tls-self-signed", 0, _SERVER),
     "shoal server --listen 0.0.0.0:7117 --tls-cert server.crt --tls-key server.key":
-        ("shoal server --listen 127.0.0.1:0 --tls-cert none --tls-key none", 2, _SERVER),
+        ("shoal server --listen 127.0.0.1:0 --tls-cert none --tls-key none", 4, _SERVER),
     "shoal server --store postgres://shoal@db/shoal --state /srv/shoal": ("shoal server --help | grep -q -e --store", 0, _SERVER),
     "shoal server backup /backup/monday --state /var/lib/shoal": ("shoal server backup copy --state none", 4, _SERVER),
     "shoal server restore /backup/monday --state /srv/shoal": ("shoal server restore none --state new", 2, _SERVER),
