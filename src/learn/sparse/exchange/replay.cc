@@ -111,9 +111,12 @@ void Replay(const Learner& learner, const Merge& merge, const Row& row, float we
     met = MergeState::kChanged;
     for (const SlotRun& run : merge.runs) {
       const size_t at = i * slots.size() + run.first;
-      merge.kernels->take_back(
-          back, rates + at, gradients + at, run.count,
-          merge.shift + row.features[i] * merge.width + slots[run.first].value);
+      float* const shift = merge.shift + row.features[i] * merge.width + slots[run.first].value;
+      if (run.count == 1) {
+        *shift -= back * rates[at] * gradients[at];
+      } else {
+        merge.kernels->take_back(back, rates + at, gradients + at, run.count, shift);
+      }
     }
   }
   if (merge.bias == UINT64_MAX || merge.met[merge.bias] == MergeState::kUntouched) return;
