@@ -85,9 +85,46 @@ void Step(const Rule& rule, float* state, const Row& row, float error, Scratch* 
   }
 }
 
+float Gradients(const Rule& rule, const ReplayRow& at, const Row& row, float* gradients,
+                float* shifted) {
+  const D d;
+  float both = 0, without = 0;
+  for (uint32_t f = 0; f < rule.factors; f += static_cast<uint32_t>(hn::Lanes(d))) {
+    const auto used = hn::FirstN(d, rule.factors - f);
+    V sum = hn::Zero(d), squares = hn::Zero(d);
+    V sum_without = hn::Zero(d), squares_without = hn::Zero(d);
+    for (uint32_t i = 0; i < row.count; ++i) {
+      const size_t begin = i * at.stride + 1 + f;
+      const V x = hn::Set(d, Value(row, i));
+      const V start = Initial(d, row.features[i], rule.salts.data() + f, rule.scales.data() + f);
+      const V weight = hn::IfThenElseZero(used, hn::LoadU(d, at.weights + begin));
+      const V shift = hn::IfThenElseZero(used, hn::LoadU(d, at.shift + begin));
+      const V part = hn::Mul(hn::Add(weight, start), x);
+      const V moved = hn::NegMulAdd(shift, x, part);
+      float* const own = gradients + begin;
+      hn::StoreU(hn::IfThenElse(used, part, hn::LoadU(d, own)), d, own);
+      sum = hn::Add(sum, part);
+      squares = hn::MulAdd(part, part, squares);
+      sum_without = hn::Add(sum_without, moved);
+      squares_without = hn::MulAdd(moved, moved, squares_without);
+    }
+    for (uint32_t i = 0; i < row.count; ++i) {
+      float* const own = gradients + i * at.stride + 1 + f;
+      const V part = hn::LoadU(d, own);
+      const V g = hn::Mul(hn::Sub(sum, part), hn::Set(d, Value(row, i)));
+      hn::StoreU(hn::IfThenElse(used, g, part), d, own);
+    }
+    both += hn::GetLane(hn::SumOfLanes(d, hn::Sub(hn::Mul(sum, sum), squares)));
+    without +=
+        hn::GetLane(hn::SumOfLanes(d, hn::Sub(hn::Mul(sum_without, sum_without), squares_without)));
+  }
+  *shifted += (both - without) / 2;
+  return both / 2;
+}
+
 }  // namespace
 
-SHOAL_DEFINE_KERNEL_TABLE(Pairs, Step);
+SHOAL_DEFINE_KERNEL_TABLE(Pairs, Step, Gradients);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace shoal::learn::fm

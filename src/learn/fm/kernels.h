@@ -60,6 +60,14 @@ Rule MakeRule(const RuleOptions& options);
 // V₀ of (feature, factor).
 float InitialFactor(const Rule& rule, uint32_t feature, uint32_t factor);
 
+// A row's weights in an exchange, `stride` floats a feature, and kLanes floats more than that which
+// may be read.
+struct ReplayRow {
+  const float* weights = nullptr;
+  const float* shift = nullptr;
+  size_t stride = 0;
+};
+
 // The functions for one instruction set. Static storage; thread-safe (states are read and written
 // without synchronisation, as in Hogwild).
 struct Kernels {
@@ -71,6 +79,12 @@ struct Kernels {
   // The step on v by error = p − y. Call after `pairs` of the same row.
   void (*step)(const Rule& rule, float* state, const Row& row, float error,
                Scratch* scratch) = nullptr;
+  // For a replay (learn/sparse/exchange/replay.h), without fields: feature i's D lie at weights +
+  // stride·i + 1, what others changed of them at `shift` likewise. Gives the pairs' part of the
+  // margin, its gradient by D in `gradients`, and adds to *shifted what `shift` is of that part.
+  // Null in learn/ffm.
+  float (*gradients)(const Rule& rule, const ReplayRow& at, const Row& row, float* gradients,
+                     float* shifted) = nullptr;
 };
 
 // The instruction sets that this machine can run, best first: of "avx512", "avx2", "sse4", and

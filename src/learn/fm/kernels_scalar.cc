@@ -1,6 +1,7 @@
 #include "learn/fm/kernels_scalar.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace shoal::learn::fm {
@@ -43,7 +44,39 @@ void Step(const Rule& rule, float* state, const Row& row, float error, Scratch* 
   }
 }
 
-constexpr Kernels kTable = {"scalar", Pairs, Step};
+float Gradients(const Rule& rule, const ReplayRow& at, const Row& row, float* gradients,
+                float* shifted) {
+  float both = 0, without = 0;
+  for (uint32_t first = 0; first < rule.factors; first += kLanes) {
+    const uint32_t n = std::min(kLanes, rule.factors - first);
+    std::array<float, kLanes> sums{}, sums_without{}, squares{}, squares_without{};
+    for (uint32_t i = 0; i < row.count; ++i) {
+      const float x = Value(row, i);
+      const size_t begin = i * at.stride + 1 + first;
+      for (uint32_t f = 0; f < n; ++f) {
+        const float v = at.weights[begin + f] + InitialFactor(rule, row.features[i], first + f);
+        const float part = v * x, moved = part - at.shift[begin + f] * x;
+        gradients[begin + f] = part;
+        sums[f] += part;
+        squares[f] += part * part;
+        sums_without[f] += moved;
+        squares_without[f] += moved * moved;
+      }
+    }
+    for (uint32_t i = 0; i < row.count; ++i) {
+      float* const own = gradients + i * at.stride + 1 + first;
+      for (uint32_t f = 0; f < n; ++f) own[f] = Value(row, i) * (sums[f] - own[f]);
+    }
+    for (uint32_t f = 0; f < n; ++f) {
+      both += sums[f] * sums[f] - squares[f];
+      without += sums_without[f] * sums_without[f] - squares_without[f];
+    }
+  }
+  *shifted += (both - without) / 2;
+  return both / 2;
+}
+
+constexpr Kernels kTable = {"scalar", Pairs, Step, Gradients};
 
 }  // namespace
 

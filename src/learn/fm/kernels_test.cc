@@ -43,6 +43,34 @@ TEST(FmKernels, EveryInstructionSetAgreesWithTheReference) {
   }
 }
 
+TEST(FmKernels, EveryInstructionSetReplaysAsTheReference) {
+  for (const std::string_view name : AvailableKernels()) {
+    for (const uint32_t factors : {1u, 4u, 8u, 13u, 40u}) {
+      const Rule rule = RuleWith(factors);
+      std::mt19937_64 random(7);
+      std::normal_distribution<float> normal(0, 0.3f);
+      const Example example = RandomExample(random);
+      const Row row = example.row();
+      const size_t stride = factors + 1;
+      std::vector<float> weights(row.count * stride + kLanes), shift(weights.size());
+      for (float& weight : weights) weight = normal(random);
+      for (float& weight : shift) weight = normal(random);
+      std::vector<float> gradients[2], both, shifted = {1, 1};
+      for (const int i : {0, 1}) {
+        gradients[i].resize(weights.size());
+        const Kernels* const kernels = i == 0 ? *ChooseKernels(name) : ScalarKernels();
+        both.push_back(kernels->gradients(rule, {weights.data(), shift.data(), stride}, row,
+                                          gradients[i].data(), &shifted[i]));
+      }
+      const std::string what = fmt::format("{} {}", name, factors);
+      EXPECT_NEAR(both[0], both[1], 1e-3f * (1 + std::abs(both[1]))) << what;
+      EXPECT_NEAR(shifted[0], shifted[1], 1e-3f * (1 + std::abs(shifted[1]))) << what;
+      for (size_t at = 0; at < row.count * stride; ++at)
+        EXPECT_NEAR(gradients[0][at], gradients[1][at], 1e-3f) << what << " " << at;
+    }
+  }
+}
+
 // ½ Σ over all ordered pairs of different features, in doubles: Rendle's equation 1.
 TEST(FmKernels, PairsAreTheSumOverAllPairs) {
   const Rule rule = RuleWith(5);

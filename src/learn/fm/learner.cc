@@ -84,40 +84,6 @@ float FmLearner::BiasOf(const float* bias) const {
   return logistic::FtrlWeight(linear_rule_, bias);
 }
 
-float FmLearner::PairGradients(const float* weights, const float* shift, const Row& row,
-                               float* gradients, float* shifted) const {
-  const size_t slots = slots_.size();
-  float both = 0, without = 0;
-  for (uint32_t first = 0; first < rule_.factors; first += kLanes) {
-    const uint32_t n = std::min(kLanes, rule_.factors - first);
-    std::array<float, kLanes> sums{}, sums_without{}, squares{}, squares_without{};
-    for (uint32_t i = 0; i < row.count; ++i) {
-      const float x = sparse::ValueAt(row, i);
-      const size_t at = i * slots + 1 + first;
-      for (uint32_t f = 0; f < n; ++f) {
-        const float part = (weights[at + f] + InitialFactor(rule_, row.features[i], first + f)) * x;
-        const float moved = part - shift[at + f] * x;
-        gradients[at + f] = part;
-        sums[f] += part;
-        squares[f] += part * part;
-        sums_without[f] += moved;
-        squares_without[f] += moved * moved;
-      }
-    }
-    for (uint32_t i = 0; i < row.count; ++i) {
-      const float x = sparse::ValueAt(row, i);
-      float* const own = gradients + i * slots + 1 + first;
-      for (uint32_t f = 0; f < n; ++f) own[f] = x * (sums[f] - own[f]);
-    }
-    for (uint32_t f = 0; f < n; ++f) {
-      both += sums[f] * sums[f] - squares[f];
-      without += sums_without[f] * sums_without[f] - squares_without[f];
-    }
-  }
-  *shifted += (both - without) / 2;
-  return both / 2;
-}
-
 float FmLearner::FieldGradients(const float* weights, const float* shift, const Row& row,
                                 float* gradients, float* shifted) const {
   const size_t slots = slots_.size();
@@ -154,8 +120,8 @@ float FmLearner::Gradients(const float* weights, const float* shift, const Row& 
     moved += shift[i * slots] * x;
   }
   *shifted = moved;
-  return margin + (rule_.fields > 0 ? FieldGradients(weights, shift, row, gradients, shifted)
-                                    : PairGradients(weights, shift, row, gradients, shifted));
+  if (rule_.fields > 0) return margin + FieldGradients(weights, shift, row, gradients, shifted);
+  return margin + kernels_->gradients(rule_, {weights, shift, slots}, row, gradients, shifted);
 }
 
 }  // namespace shoal::learn::fm

@@ -39,10 +39,8 @@ class FmLearner : public sparse::Learner {
   const Rule rule_;
 
  private:
-  // Gradients of the pairs, after those of the weights. Return the pairs' part of the margin, and
-  // add the same with the weights moved by `shift` to `*shifted`.
-  float PairGradients(const float* weights, const float* shift, const Row& row, float* gradients,
-                      float* shifted) const;
+  // Gradients of the pairs, after those of the weights. Returns the pairs' part of the margin, and
+  // adds the same with the weights moved by `shift` to `*shifted`.
   float FieldGradients(const float* weights, const float* shift, const Row& row, float* gradients,
                        float* shifted) const;
 

@@ -639,7 +639,12 @@ TEST_F(SparseJob, ThreeWorkersAndTwoServersLearnAsWellAsOne) {
   for (const auto& outcome : together) {
     ASSERT_TRUE(outcome.ok()) << outcome.status().message();
     examples += outcome->examples;
+    EXPECT_GT(outcome->exchange.exchanges, 0u);
+    EXPECT_GT(outcome->exchange.exchange, 0);
+    EXPECT_LE(outcome->exchange.exchange + outcome->exchange.waited, 1);
+    EXPECT_GT(outcome->exchange.bytes_per_example, 0);
   }
+  EXPECT_EQ(alone[0]->exchange.exchanges, 0u);
   EXPECT_EQ(examples, 18000u);
   EXPECT_NEAR(together[0]->held_out.auc, alone[0]->held_out.auc, 0.02);
 }

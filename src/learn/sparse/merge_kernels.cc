@@ -243,9 +243,63 @@ void BeyondRun(const SlotBlock& block, float* delta) {
   if (i < block.count) ScalarMergeKernels()->beyond_run(Rest(block, i), delta + i);
 }
 
+void GatherRun(const SlotBlock& block, bool met, const ReplayFloats& to) {
+  const DRun d;
+  const Lanes<DRun> rule(*block.slot);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= block.count; i += hn::Lanes(d)) {
+    const auto own = hn::LoadU(d, block.local + i);
+    if (met) {
+      const auto shift = hn::LoadU(d, block.shift + i);
+      hn::StoreU(shift, d, to.shifts + i);
+      hn::StoreU(hn::Add(own, shift), d, to.weights + i);
+      hn::StoreU(hn::LoadU(d, block.shift + i + block.gap), d, to.rates + i);
+    } else {
+      const auto n = hn::LoadU(d, block.local + i + block.gap);
+      hn::StoreU(hn::Zero(d), d, to.shifts + i);
+      hn::StoreU(rule.Weight(own, rule.Root(n)), d, to.weights + i);
+      hn::StoreU(rule.RateOf(n), d, to.rates + i);
+    }
+  }
+  if (i < block.count)
+    ScalarMergeKernels()->gather_run(Rest(block, i), met,
+                                     {to.weights + i, to.shifts + i, to.rates + i});
+}
+
+float SummedSteps(const float* rates, const float* gradients, size_t count) {
+  const DPairs d;
+  auto sums = hn::Zero(d);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const auto g = hn::LoadU(d, gradients + i);
+    sums = hn::MulAdd(hn::Mul(hn::LoadU(d, rates + i), g), g, sums);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sums)) +
+         ScalarMergeKernels()->summed_steps(rates + i, gradients + i, count - i);
+}
+
+void TakeBack(float back, const float* rates, const float* gradients, size_t count, float* shift) {
+  const DRun d;
+  const auto times = hn::Set(d, back);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const auto step = hn::Mul(hn::Mul(times, hn::LoadU(d, rates + i)), hn::LoadU(d, gradients + i));
+    hn::StoreU(hn::Sub(hn::LoadU(d, shift + i), step), d, shift + i);
+  }
+  ScalarMergeKernels()->take_back(back, rates + i, gradients + i, count - i, shift + i);
+}
+
 const MergeKernels* Table() {
-  static constexpr MergeKernels table = {
-      NameOfTarget(HWY_TARGET), MergePairs, MergeRun, AdoptPairs, AdoptRun, BeyondPairs, BeyondRun};
+  static constexpr MergeKernels table = {NameOfTarget(HWY_TARGET),
+                                         MergePairs,
+                                         MergeRun,
+                                         AdoptPairs,
+                                         AdoptRun,
+                                         BeyondPairs,
+                                         BeyondRun,
+                                         GatherRun,
+                                         SummedSteps,
+                                         TakeBack};
   return &table;
 }
 

@@ -28,6 +28,13 @@ struct SlotBlock {
   float* shift = nullptr;
 };
 
+// Where a replay keeps a row's weights.
+struct ReplayFloats {
+  float* weights = nullptr;
+  float* shifts = nullptr;
+  float* rates = nullptr;
+};
+
 // Functions for one instruction set. Constant, lives for ever; thread-safe.
 struct MergeKernels {
   const char* name = "";
@@ -45,6 +52,14 @@ struct MergeKernels {
   // any slot was.
   bool (*beyond_pairs)(const SlotBlock& block, const MergeState* met, float* delta) = nullptr;
   void (*beyond_run)(const SlotBlock& block, float* delta) = nullptr;
+  // For a replay, of a run's `count` slots: weights as they will be pushed, what others changed of
+  // them, and how far one gradient moves them. `met`: the feature is in the merge.
+  void (*gather_run)(const SlotBlock& block, bool met, const ReplayFloats& to) = nullptr;
+  // Σ rates·gradients².
+  float (*summed_steps)(const float* rates, const float* gradients, size_t count) = nullptr;
+  // shift −= back·rates·gradients.
+  void (*take_back)(float back, const float* rates, const float* gradients, size_t count,
+                    float* shift) = nullptr;
 };
 
 std::vector<std::string_view> AvailableMergeKernels();

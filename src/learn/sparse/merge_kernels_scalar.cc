@@ -52,8 +52,24 @@ void BeyondRun(const SlotBlock& block, float* delta) {
     BeyondSlot(*block.slot, block.gap, block.local + i, block.base + i, delta + i);
 }
 
-constexpr MergeKernels kTable = {"scalar", MergePairs,  MergeRun, AdoptPairs,
-                                 AdoptRun, BeyondPairs, BeyondRun};
+void GatherRun(const SlotBlock& block, bool met, const ReplayFloats& to) {
+  for (size_t i = 0; i < block.count; ++i)
+    GatherSlot({block.slot, 1, block.gap, block.local + i, block.base, block.shift + i}, met,
+               {to.weights + i, to.shifts + i, to.rates + i});
+}
+
+float SummedSteps(const float* rates, const float* gradients, size_t count) {
+  float sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += rates[i] * gradients[i] * gradients[i];
+  return sum;
+}
+
+void TakeBack(float back, const float* rates, const float* gradients, size_t count, float* shift) {
+  for (size_t i = 0; i < count; ++i) shift[i] -= back * rates[i] * gradients[i];
+}
+
+constexpr MergeKernels kTable = {"scalar",    MergePairs, MergeRun,  AdoptPairs,  AdoptRun,
+                                 BeyondPairs, BeyondRun,  GatherRun, SummedSteps, TakeBack};
 
 }  // namespace
 

@@ -38,4 +38,18 @@ inline void BeyondSlot(const Slot& slot, size_t gap, const float* local, const f
   delta[gap] = std::max(local[gap], 0.0f) - std::max(base[gap], 0.0f);
 }
 
+// block.local is Merge::own.
+inline void GatherSlot(const SlotBlock& block, bool met, const ReplayFloats& to) {
+  const float own = *block.local;
+  *to.shifts = met ? *block.shift : 0;
+  if (met) {
+    *to.weights = own + *block.shift;
+    *to.rates = block.shift[block.gap];
+    return;
+  }
+  const float n = block.local[block.gap];
+  *to.weights = WeightOf(*block.slot, own, n);
+  *to.rates = RateOf(block.slot->rate, n);
+}
+
 }  // namespace shoal::learn::sparse

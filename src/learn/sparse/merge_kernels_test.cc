@@ -105,6 +105,32 @@ TEST(MergeKernels, EveryInstructionSetAgreesWithTheReferenceInRuns) {
   }
 }
 
+TEST(MergeKernels, EveryInstructionSetReplaysAsTheReference) {
+  for (const std::string_view name : AvailableMergeKernels()) {
+    for (const Slot& slot : Rules()) {
+      for (const bool met : {false, true}) {
+        const std::string what = fmt::format("{} {} {}", name, slot.ftrl, met);
+        std::vector<std::vector<float>> floats;
+        std::vector<float> sums;
+        for (const MergeKernels* kernels : {*ChooseMergeKernels(name), ScalarMergeKernels()}) {
+          Buffers buffers(slot);
+          buffers.shift_ = buffers.theirs_;
+          std::vector<float> row(3 * kSlots);
+          float* const rates = row.data() + 2 * kSlots;
+          kernels->gather_run(buffers.block(), met, {row.data(), row.data() + kSlots, rates});
+          sums.push_back(kernels->summed_steps(rates, row.data(), kSlots));
+          kernels->take_back(0.5f, rates, row.data(), kSlots, buffers.shift_.data());
+          row.insert(row.end(), buffers.shift_.begin(), buffers.shift_.end());
+          floats.push_back(row);
+        }
+        EXPECT_NEAR(sums[0], sums[1], 1e-4f * (1 + sums[1])) << what;
+        for (size_t i = 0; i < floats[0].size(); ++i)
+          EXPECT_NEAR(floats[0][i], floats[1][i], 1e-4f * (1 + std::abs(floats[1][i]))) << what;
+      }
+    }
+  }
+}
+
 TEST(MergeKernels, WhatNobodyChangedStaysAndIsNotSent) {
   for (const std::string_view name : AvailableMergeKernels()) {
     const MergeKernels& kernels = **ChooseMergeKernels(name);

@@ -87,6 +87,7 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
       clocks_(IsPaced() ? kClocks : rounds_),
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
       begun_(RealClock::Get()->Now()),
+      meter_(begun_),
       barrier_(train.size()) {}
 
 // Of an epoch; the same in every worker unless IsPaced().
@@ -155,9 +156,11 @@ void Training::EndRound() {
   last_ = ended_ || IsLastRound();
   exchange_ = false;
   if (failed_.load() || !Exchanges()) return;
-  exchange_ = IsExchangeDue(RealClock::Get()->Now()) && TryExchangeLock();
+  const TimePoint asked = RealClock::Get()->Now();
+  exchange_ = IsExchangeDue(asked) && TryExchangeLock();
   if (!exchange_) return;
   began_ = RealClock::Get()->Now();
+  waited_ = began_ - asked;
   fetched_ = TimePoint{};
   unmet_ = UnexchangedExamples();
   in_turn_ = Duration{};
@@ -314,6 +317,7 @@ Status Training::CheckPushed() {
   TRY(exchange_lock_.Release());
   exchanged_ = RealClock::Get()->Now();
   cost_ = exchanged_ - began_ - in_turn_;
+  meter_.Add(cost_, waited_);
   return Status::Ok();
 }
 
@@ -467,6 +471,12 @@ Quality Training::Measure(const model::FactorModel& model) const {
   return MeasureQuality(scored);
 }
 
+ExchangeCost Training::MeasureExchange() const {
+  const ps::Counters counters = setup_.client->counters();
+  return meter_.Read(RealClock::Get()->Now(), trained_.load(),
+                     counters.bytes_pushed + counters.bytes_pulled + counters.key_bytes);
+}
+
 void Training::Report(bool last) {
   const uint64_t trained = trained_.load();
   const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begun_).count();
@@ -484,6 +494,11 @@ void Training::Report(bool last) {
       if (held_out && std::isfinite(reported_.held_out.auc))
         progress["auc"] = reported_.held_out.auc;
     }
+  }
+  if (setup_.workers > 1) {
+    const ExchangeCost cost = MeasureExchange();
+    progress["exchange"] = cost.exchange + cost.waited;
+    progress["bytes_per_step"] = cost.bytes_per_example;
   }
   if (rate > 0)
     progress["eta_s"] = static_cast<double>(own_total_ - std::min(own_total_, trained)) / rate;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
+#include "learn/sparse/exchange/exchange_meter.h"
 #include "learn/sparse/exchange/state_table.h"
 #include "learn/sparse/exchange/thread_barrier.h"
 #include "learn/sparse/exchange/ticket_lock.h"
@@ -52,6 +53,8 @@ class Training {
   // Trained by this worker in all lives.
   uint64_t trained() const { return TrainedBy(Positions()); }
   const std::vector<EpochQuality>& curve() const { return curve_; }
+  // Of this worker, in this life.
+  ExchangeCost MeasureExchange() const;
 
   // What the state stands for; computed by all threads.
   model::FactorModel Model() const;
@@ -122,6 +125,7 @@ class Training {
   const uint64_t clocks_;     // of an epoch: how often the others hear how far this worker is
   const uint64_t own_total_;  // examples over all epochs
   const TimePoint begun_;
+  ExchangeMeter meter_;
 
   std::vector<Thread> threads_;
   ThreadBarrier barrier_;
@@ -143,6 +147,7 @@ class Training {
   TimePoint began_{};      // the exchange under way
   TimePoint fetched_{};    // when its first half had ended; none: it has not
   Duration in_turn_{};     // what was trained between its halves
+  Duration waited_{};      // for the turn, before it
   uint64_t unmet_ = 0;     // examples, when it began
   TimePoint exchanged_{};  // the end of the last one, without what was waited since
   Duration cost_{};        // of the last one

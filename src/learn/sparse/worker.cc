@@ -157,6 +157,13 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                           {"servers", setup.servers},
                           {"threads", setup.params.threads},
                           {"drained", outcome.drained}}}};
+  if (setup.workers > 1) {
+    const ExchangeCost& cost = outcome.exchange;
+    metadata["training"].as_object()["exchange"] = {{"count", cost.exchanges},
+                                                    {"share", cost.exchange},
+                                                    {"waiting_share", cost.waited},
+                                                    {"bytes_per_example", cost.bytes_per_example}};
+  }
   if (setup.columns) metadata["data"].as_object()["columns"] = ToJson(*setup.columns);
   if (outcome.held_out.examples > 0) metadata["held_out"] = QualityMetadata(outcome.held_out);
   return metadata;
@@ -362,6 +369,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
   WorkerOutcome outcome;
   outcome.examples = training.examples();
   outcome.drained = training.drained();
+  if (setup.workers > 1) outcome.exchange = training.MeasureExchange();
   if (!training.curve().empty()) outcome.train_loss = training.curve().back().train_loss;
   const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;

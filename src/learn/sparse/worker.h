@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "learn/coordination/trained_count.h"
 #include "learn/data_locality/part_assignment.h"
+#include "learn/sparse/exchange/exchange_meter.h"
 #include "learn/sparse/exchange/part_summary.h"
 #include "learn/sparse/learner.h"
 #include "learn/sparse/params.h"
@@ -56,6 +57,7 @@ struct WorkerOutcome {
   uint64_t examples = 0;  // trained by this worker in this life
   TrainedCount job;       // worker 0: of all workers in all lives
   double examples_per_second = 0;
+  ExchangeCost exchange;  // of several workers
   double train_loss = 0;  // of the last epoch, each example before it was learnt from
   Quality held_out;       // worker 0; examples 0: there are none
   bool drained = false;

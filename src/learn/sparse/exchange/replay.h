@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "learn/sparse/learner.h"
@@ -22,6 +23,16 @@ enum class MergeState : uint8_t {
   kChanged,    // likewise; it has
 };
 
+struct MergeKernels;  // merge_kernels.h
+
+// Of one feature: slots whose values and squares lie side by side and which have one rule, so that
+// they are merged together.
+struct SlotRun {
+  size_t first = 0;
+  size_t count = 0;
+};
+std::vector<SlotRun> RunsOf(const std::vector<Slot>& slots);
+
 // State of all features between pull and push: floats as in a state, but weights in place of what
 // FTRL makes them of.
 struct Merge {
@@ -30,7 +41,9 @@ struct Merge {
   MergeState* met =
       nullptr;  // by feature; kUntouched: `own` is its state as it is trained, `shift` void
   uint64_t width = 0;
-  uint64_t bias = 0;  // its number among the features; none: UINT64_MAX
+  uint64_t bias = 0;                      // its number among the features; none: UINT64_MAX
+  const MergeKernels* kernels = nullptr;  // not owned
+  std::span<const SlotRun> runs;          // RunsOf the learner's slots
 };
 
 // Lets one example push back at merge.shift, for `weight` examples like it. The change of its

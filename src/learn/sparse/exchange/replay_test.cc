@@ -10,6 +10,7 @@
 #include "learn/ffm/learner.h"
 #include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
+#include "learn/sparse/merge_kernels.h"
 #include "learn/sparse/test_examples.h"
 
 namespace shoal::learn::sparse {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr uint32_t kFeatures = 30;
 constexpr uint16_t kFields = 3;
+constexpr size_t kPad = 16;  // floats that vectors may read beyond the last
 
 Example ExampleWithFields(std::mt19937_64& random) {
   Example example = RandomExample(random, kFeatures);
@@ -39,14 +41,16 @@ void ExpectGradientsOfMargin(const Learner& learner) {
     const Example example = ExampleWithFields(random);
     const Row row = example.row();
     std::vector<float> weights = RandomWeights(random, row.count * learner.slots().size());
-    std::vector<float> gradients(weights.size()), unused(weights.size());
+    std::vector<float> gradients(weights.size() + kPad), unused(gradients.size());
+    weights.resize(gradients.size());
     const std::vector<float> shift = RandomWeights(random, weights.size());
     const auto margin = [&](std::vector<float>* to) {
       float shifted = 0;
       return learner.Gradients(weights.data(), shift.data(), row, to->data(), &shifted);
     };
     margin(&gradients);
-    for (size_t at = 0; at < weights.size(); at += 1 + weights.size() / 16) {
+    const size_t all = weights.size() - kPad;
+    for (size_t at = 0; at < all; at += 1 + all / 16) {
       constexpr float kBit = 0x1p-4f;
       const float middle = weights[at];
       weights[at] = middle + kBit;
@@ -143,7 +147,8 @@ class Moved {
   void Meet(float weight) {
     const logistic::LogisticLearner learner = *logistic::LogisticLearner::Make({});
     std::vector<float> scratch;
-    const Merge merge{own_, shift_, merge_states_, 2, UINT64_MAX};
+    const std::vector<SlotRun> runs = RunsOf(learner.slots());
+    const Merge merge{own_, shift_, merge_states_, 2, UINT64_MAX, ScalarMergeKernels(), runs};
     const uint32_t features[] = {0, 1};
     Replay(learner, merge, {features, nullptr, 2, 1, nullptr}, weight, &scratch);
   }
@@ -215,8 +220,9 @@ TEST(SparseReplay, IsLikeTrainingAfterTheOthers) {
   float own[] = {alone, 0}, shift[] = {0.5f, RateOf(slot.rate, kBefore)};
   MergeState met = MergeState::kChanged;
   std::vector<float> floats;
+  const std::vector<SlotRun> runs = RunsOf(learner.slots());
   for (int i = 0; i < kExamples; ++i)
-    Replay(learner, {own, shift, &met, 2, UINT64_MAX}, row, 1, &floats);
+    Replay(learner, {own, shift, &met, 2, UINT64_MAX, ScalarMergeKernels(), runs}, row, 1, &floats);
   EXPECT_LT(after - alone, 0.45f);
   EXPECT_NEAR(alone + shift[0], after, 0.1f * (0.5f - (after - alone)) + 0.005f);
 }

@@ -29,23 +29,6 @@ struct StateTable::Piece {
   ps::Ticket ticket;
 };
 
-// Slots whose values and squares lie side by side, and which have one rule.
-std::vector<StateTable::Run> StateTable::RunsOf(const std::vector<Slot>& slots) {
-  const auto continues = [](const Slot& a, const Slot& b) {
-    return b.value == a.value + 1 && b.squares == a.squares + 1 && b.rate.alpha == a.rate.alpha &&
-           b.rate.beta == a.rate.beta && b.l2 == a.l2 && b.ftrl == a.ftrl;
-  };
-  std::vector<Run> runs;
-  for (size_t s = 0; s < slots.size(); ++s) {
-    if (s > 0 && continues(slots[s - 1], slots[s])) {
-      ++runs.back().count;
-    } else {
-      runs.push_back({s, 1});
-    }
-  }
-  return runs;
-}
-
 StateTable::StateTable(ps::Client* client, uint64_t features, const Learner* learner,
                        const MergeKernels* kernels)
     : client_(client),
@@ -144,7 +127,7 @@ bool StateTable::Differs(uint64_t row) const {
 }
 
 // Slots [run.first, run.first + run.count) of a feature, or the only slot of a row's features.
-inline SlotBlock StateTable::BlockAt(uint64_t feature, const Run& run) const {
+inline SlotBlock StateTable::BlockAt(uint64_t feature, const SlotRun& run) const {
   const uint64_t at = feature * width_ + slots_[run.first].value;
   return {&slots_[run.first],
           run.count,
@@ -171,7 +154,7 @@ void StateTable::MergeRow(uint64_t row, const float* theirs, RowSet which) {
     const bool known = theirs[squares] != 0 || own != 0;
     if (!steps && theirs[squares] == had && !(all && known)) continue;
     merge_states_[feature] = steps ? MergeState::kChanged : MergeState::kTheirs;
-    for (const Run& run : runs_) {
+    for (const SlotRun& run : runs_) {
       const SlotBlock block = BlockAt(feature, run);
       const float* const their = theirs + slots_[run.first].value;
       if (run.count == 1) {
@@ -193,7 +176,7 @@ void StateTable::Adopt(size_t part, size_t parts) {
     }
     for (uint64_t feature = first; feature < first + row_features_; ++feature) {
       if (merge_states_[feature] == MergeState::kUntouched) continue;
-      for (const Run& run : runs_) {
+      for (const SlotRun& run : runs_) {
         const SlotBlock block = BlockAt(feature, run);
         if (run.count == 1) {
           AdoptSlot(*block.slot, block.gap, block.local, block.base, block.shift);
@@ -217,7 +200,7 @@ bool StateTable::StoreDelta(uint64_t row, float* delta) const {
     const uint64_t at = feature * width_ + squares;
     if (local_[at] == base_[at] && merge_states_[feature] != MergeState::kChanged) continue;
     any = true;
-    for (const Run& run : runs_) {
+    for (const SlotRun& run : runs_) {
       const SlotBlock block = BlockAt(feature, run);
       float* const to = delta + slots_[run.first].value;
       if (run.count == 1) {
@@ -356,8 +339,9 @@ Status StateTable::Store(size_t part, size_t parts) {
 }
 
 void StateTable::Replay(const Row& row, bool with_bias, float weight, std::vector<float>* scratch) {
-  const Merge merge{local_, shift_, merge_states_.data(), width_,
-                    with_bias ? features_ : UINT64_MAX};
+  const Merge merge{
+      local_,   shift_, merge_states_.data(), width_, with_bias ? features_ : UINT64_MAX,
+      kernels_, runs_};
   sparse::Replay(*learner_, merge, row, weight, scratch);
 }
 

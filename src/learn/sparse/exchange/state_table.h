@@ -72,16 +72,11 @@ class StateTable {
   struct Range {
     uint64_t begin, end;
   };
-  // Of one feature: slots that are merged at a time.
-  struct Run {
-    size_t first, count;
-  };
-  static std::vector<Run> RunsOf(const std::vector<Slot>& slots);
   StateTable(ps::Client* client, uint64_t features, const Learner* learner,
              const MergeKernels* kernels);
   float* Allocate() const;
   bool Differs(uint64_t row) const;
-  SlotBlock BlockAt(uint64_t feature, const Run& run) const;
+  SlotBlock BlockAt(uint64_t feature, const SlotRun& run) const;
   // What the servers have of a row: brings its features into the form of sparse::Merge.
   void MergeRow(uint64_t row, const float* theirs, RowSet which);
   // By how much the weights and squares of a row are beyond B; false: they are not.
@@ -98,7 +93,7 @@ class StateTable {
   const Learner* const learner_;
   const MergeKernels* const kernels_;
   const std::vector<Slot> slots_;
-  const std::vector<Run> runs_;
+  const std::vector<SlotRun> runs_;
   const uint64_t features_;
   const uint64_t width_;
   const bool pairs_;  // a feature is one value and its squares
