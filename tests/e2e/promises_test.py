@@ -258,7 +258,7 @@ class CommandTest(Promises):
 
     def test_bash_completes_files_where_no_word_is_wanted(self):
         self.assertEqual(self.complete("run", ""), [])  # then -o default names files
-        self.assertEqual(self.complete("run", "--se"), ["--set"])
+        self.assertEqual(self.complete("run", "--se"), ["--set", "--server"])
         self.assertEqual(self.complete("tr"), ["train"])
         self.assertIn("word2vec", self.complete("train", ""))
 
