@@ -169,7 +169,7 @@ class Home:
 
     def environ(self, extra=None):
         keep = {k: v for k, v in os.environ.items() if not k.startswith("SHOAL_") or k == "SHOAL_SIMD"}
-        return {**keep, "SHOAL_HOME": self.home, "TMPDIR": self.tmp, "XDG_CONFIG_HOME": self.path("config"), **(extra or {})}
+        return {**keep, "SHOAL_HOME": self.home, "TMPDIR": self.tmp, "XDG_CONFIG_HOME": self.path("user-config"), **(extra or {})}
 
     def start(self, *arguments, env=None, **options):
         """Starts `shoal ARGUMENTS`; standard output and error are collected in one file (Popen.log)."""

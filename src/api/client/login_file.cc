@@ -61,8 +61,11 @@ std::optional<fs::path> FindLoginFile() {
 }
 
 Result<Logins> ReadLogins(const fs::path& file) {
+  // A directory that is missing, is a file, or may not be entered (another user's home) has no
+  // logins.
+  std::error_code error;
+  if (!fs::exists(file, error)) return Logins();
   Result<UniqueFd> fd = OpenFile(file, O_RDONLY);
-  if (!fd.ok() && fd.status().code() == Code::kNotFound) return Logins();
   if (!fd.ok()) return fd.status();
   struct stat info {};
   if (::fstat(fd->get(), &info) != 0) return ErrnoStatus(errno, file.string());

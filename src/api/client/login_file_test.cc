@@ -40,6 +40,19 @@ TEST(LoginFileTest, RefusesADamagedFile) {
   }
 }
 
+TEST(LoginFileTest, IsEmptyWhereThereCannotBeOne) {
+  const auto directory = TempDir::Create();
+  ASSERT_TRUE(directory.ok());
+  const auto file = directory->path() / "config";
+  ASSERT_TRUE(WriteFileAtomically(file, "a file where others have a directory", 0600).ok());
+  for (const auto& at :
+       {file / "shoal" / "login.json", directory->path() / "none" / "login.json"}) {
+    const auto read = ReadLogins(at);
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_TRUE(read->servers.empty());
+  }
+}
+
 TEST(UrlTest, IsNormalized) {
   EXPECT_EQ(NormalizeUrl("HTTPS://Host:7117/").value_or(""), "https://host:7117");
   EXPECT_EQ(NormalizeUrl("127.0.0.1:7117").value_or(""), "http://127.0.0.1:7117");
