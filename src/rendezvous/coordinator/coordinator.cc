@@ -470,7 +470,7 @@ class SocketCoordinator final : public Coordinator {
     if (!start.ok()) {
       loop_->Post([this, alive = alive_, task = action.task, why = start.status().message()] {
         if (*alive)
-          HandleEvent(LauncherRefused{core_.role_of(task).name, core_.index_of(task), why});
+          HandleEvent(LauncherRefused{core_.role_of(task).name, core_.tasks().index_of(task), why});
       });
       return;
     }
