@@ -200,7 +200,7 @@ TEST(ElasticCore, ALostServerWaitsForItsLeader) {
   d.End(4, job::Exited(1));
   EXPECT_EQ(d.core.state_of(second), TaskState::kEnded) << "the leader is away";
   EXPECT_EQ(Hosts(d, "server"), (Names{"h3"}));
-  d.Pass(Millis(60'000));
+  d.Pass(Millis(2'000));
   EXPECT_EQ(d.core.state_of(leader), TaskState::kRunning);
   EXPECT_EQ(d.core.state_of(second), TaskState::kCreated);
   EXPECT_EQ(d.core.tasks().initial_members(leader), 3) << "the workers know the job by this number";
