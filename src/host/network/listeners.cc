@@ -167,11 +167,25 @@ std::vector<std::vector<uint64_t>> ListeningSockets(const std::vector<uint16_t>&
   return inodes;
 }
 
+// /proc/self/status lists this process's number in every namespace from that of /proc inwards.
+bool ProcShowsOwnNamespace() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    pid_t seen = 0, inside = 0;
+    if (!(fields >> name) || name != "NSpid:") continue;
+    return fields >> seen && !(fields >> inside);
+  }
+  return ReadProcessStat(::getpid()).ok();
+}
+
 PortOwner CheckPortOwner(uint16_t port, const std::vector<pid_t>& tree, Listener* stranger) {
   const std::vector<Listener> listeners = FindListeners(port, tree);
   for (const Listener& listener : listeners) {
     if (std::find(tree.begin(), tree.end(), listener.pid) != tree.end()) continue;
     if (listener.pid == 0 && IsUserOf(listener.uid, tree)) continue;
+    if (!ProcShowsOwnNamespace()) return PortOwner::kTaskTree;
     if (stranger != nullptr) *stranger = listener;
     return PortOwner::kOther;
   }
