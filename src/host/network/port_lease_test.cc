@@ -164,6 +164,22 @@ TEST(Listeners, WithAForeignProcNoneIsTakenForAStranger) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(Loopback, IsDownInANewNetworkNamespace) {
+  EXPECT_TRUE(CheckLoopback().ok());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNET) != 0) ::_exit(77);
+    const Status status = CheckLoopback();
+    const bool says = status.message().find("`ip link set lo up`") != std::string::npos;
+    ::_exit(status.code() == Code::kUnavailable && says ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs a network namespace";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 // Binds with one option (0: none) without listening.
 UniqueFd Hold(uint16_t port, int option) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
