@@ -199,6 +199,15 @@ class Parameters(Case):
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn("got the engine nosuch, expected one of: local", err)
 
+    def test_a_working_directory_that_is_gone(self):
+        path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
+        gone = self.home.path("gone")
+        os.mkdir(gone)
+        code, _, err = self.home.run("plan", os.path.join("..", os.path.basename(path)), cwd=gone,
+                                     preexec_fn=lambda: os.rmdir(gone))
+        self.assertEqual(code, 2, err)
+        self.assertIn("the working directory has been removed", err)
+
     def test_engines_that_are_not_here(self):
         env = {**self.home.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock", "PATH": "/nowhere"}
         found = {one["name"]: one for one in json.loads(self.home.run("doctor", "--json", env=env)[1])["findings"]}
