@@ -199,6 +199,14 @@ class Parameters(Case):
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn("got the engine nosuch, expected one of: local", err)
 
+    def test_an_engine_that_is_not_configured_is_wrong_usage(self):
+        path = self.home.write("fine.yaml", 'name: x\nimage: i\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
+        for engine, variables, says in (("marathon", {"SHOAL_MARATHON_URL": ""}, "SHOAL_MARATHON_URL"),
+                                        ("docker", {"DOCKER_HOST": "tcp://127.0.0.1:1"}, "DOCKER_HOST")):
+            code, out, err = self.home.run("run", path, "--engine", engine, env={**self.home.environ(), **variables})
+            self.assertEqual(code, 2, out + err)
+            self.assertIn(says, err)
+
     def test_a_working_directory_that_is_gone(self):
         path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
         gone = self.home.path("gone")
