@@ -207,6 +207,13 @@ class Parameters(Case):
             self.assertEqual(code, 2, out + err)
             self.assertIn(says, err)
 
+    def test_a_result_that_goes_nowhere_is_an_error(self):
+        path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
+        for command in (["import", path], ["plan", path], ["--version"]):
+            code, _, err = self.home.run(*command, preexec_fn=lambda: os.close(1))
+            self.assertEqual(code, 1, err)
+            self.assertIn("cannot write to standard output", err)
+
     def test_a_working_directory_that_is_gone(self):
         path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
         gone = self.home.path("gone")
