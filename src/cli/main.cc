@@ -178,9 +178,13 @@ Context MakeContext(const CLI::App& app) {
 }
 
 // Opens closed descriptors 0, 1 and 2 on /dev/null; otherwise the next opened file would take their
-// numbers.
+// numbers. The standard output stays unwritable: a command whose result goes nowhere fails.
 void OpenStandardDescriptors() {
-  for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR)) {
+  const auto next = [] {
+    const bool output = fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) < 0;
+    return open("/dev/null", output ? O_RDONLY : O_RDWR);
+  };
+  for (int fd = next(); fd >= 0; fd = next()) {
     if (fd > STDERR_FILENO) {
       close(fd);
       return;

@@ -2,6 +2,7 @@
 // launcher, coordinator, trainers and the programs these start. Started by engines. Slurm's engine
 // uses it for its agent and the tasks of steps, since it starts twice as fast (ADR 88). It has its
 // own command table, so that the linker omits the rest.
+#include "base/stack.h"
 #include "cli/commands/commands.h"
 #include "cli/internal/internal_commands.h"
 #include "cli/main.h"
@@ -29,4 +30,6 @@ const std::vector<Command>& Commands() {
 
 }  // namespace shoal::cli
 
-int main(int argc, char** argv) { return shoal::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return shoal::RunWithStack([&] { return shoal::cli::Main(argc, argv); });
+}

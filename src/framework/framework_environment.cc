@@ -78,6 +78,8 @@ void AddCommonVariables(const job::Job& job, const ClusterDescription& cluster,
   PutUnlessEmpty("SHOAL_JOB_DIR", task.job_dir, env);
   PutUnlessEmpty("SHOAL_CLUSTER_FILE", task.cluster_file, env);
   PutUnlessEmpty("SHOAL_OUTPUT", MainOutput(job), env);
+  if (task.initial_replicas > 0)
+    (*env)["SHOAL_INITIAL_REPLICAS"] = std::to_string(task.initial_replicas);
   if (task.report_fd >= 0) (*env)["SHOAL_REPORT_FD"] = std::to_string(task.report_fd);
   const ClusterMember& self = role.members[static_cast<size_t>(task.index)];
   for (size_t i = 0; i < self.ports.size() && i < role.port_names.size(); ++i) {

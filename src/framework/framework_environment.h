@@ -33,7 +33,8 @@ struct TaskContext {
   std::string job_dir;
   std::string cluster_file;
   std::string checkpoint_dir;
-  int report_fd = -1;  // -1: left out
+  int report_fd = -1;        // -1: left out
+  int initial_replicas = 0;  // of an elastic role, when all tasks last began; 0: left out
 };
 
 // The variables of one framework. Implementations are stateless singletons that live as long as the

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "import/conversion/job_builder.h"
+#include "job/spec/cluster_reference.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
@@ -103,7 +104,8 @@ Status AddVariables(const Flags& flags, const std::string& name, job::Role* role
     if (colon == std::string::npos || pair.find(':', colon + 1) != std::string::npos) {
       return FlagError(name, pair, "NAME:VALUE, several with ',' between them");
     }
-    builder->SetVariable(role, pair.substr(0, colon), pair.substr(colon + 1), from);
+    builder->SetVariable(role, pair.substr(0, colon), job::EscapeReferences(pair.substr(colon + 1)),
+                         from);
   }
   return Status::Ok();
 }

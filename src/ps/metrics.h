@@ -26,6 +26,7 @@ struct CheckpointMetrics {
   uint64_t written = 0;     // files
   uint64_t failed = 0;      // that could not be written, or whose checkpoint was given up first
   bool under_way = false;   // server 0: one is being taken
+  size_t waiting = 0;       // server 0: requests for the next one
 };
 
 struct ServerMetrics {

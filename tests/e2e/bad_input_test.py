@@ -199,6 +199,30 @@ class Parameters(Case):
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn("got the engine nosuch, expected one of: local", err)
 
+    def test_an_engine_that_is_not_configured_is_wrong_usage(self):
+        path = self.home.write("fine.yaml", 'name: x\nimage: i\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
+        for engine, variables, says in (("marathon", {"SHOAL_MARATHON_URL": ""}, "SHOAL_MARATHON_URL"),
+                                        ("docker", {"DOCKER_HOST": "tcp://127.0.0.1:1"}, "DOCKER_HOST")):
+            code, out, err = self.home.run("run", path, "--engine", engine, env={**self.home.environ(), **variables})
+            self.assertEqual(code, 2, out + err)
+            self.assertIn(says, err)
+
+    def test_a_result_that_goes_nowhere_is_an_error(self):
+        path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
+        for command in (["import", path], ["plan", path], ["--version"]):
+            code, _, err = self.home.run(*command, preexec_fn=lambda: os.close(1))
+            self.assertEqual(code, 1, err)
+            self.assertIn("cannot write to standard output", err)
+
+    def test_a_working_directory_that_is_gone(self):
+        path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
+        gone = self.home.path("gone")
+        os.mkdir(gone)
+        code, _, err = self.home.run("plan", os.path.join("..", os.path.basename(path)), cwd=gone,
+                                     preexec_fn=lambda: os.rmdir(gone))
+        self.assertEqual(code, 2, err)
+        self.assertIn("the working directory has been removed", err)
+
     def test_engines_that_are_not_here(self):
         env = {**self.home.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock", "PATH": "/nowhere"}
         found = {one["name"]: one for one in json.loads(self.home.run("doctor", "--json", env=env)[1])["findings"]}

@@ -205,8 +205,9 @@ class ForegroundRun {
 // 130 also for a job that succeeded before the user's signal reached it, so that scripts stop.
 // `failed_by`: from Observer::on_failed.
 int CodeOf(job::JobState state, bool stopped, Code failed_by) {
-  if (state == job::JobState::kFailed)
-    return failed_by == Code::kUnavailable ? ExitCodeOf(failed_by) : 1;
+  const bool before_it_began =
+      failed_by == Code::kUnavailable || failed_by == Code::kInvalidArgument;
+  if (state == job::JobState::kFailed) return before_it_began ? ExitCodeOf(failed_by) : 1;
   return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
 }
 

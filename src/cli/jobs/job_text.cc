@@ -15,6 +15,7 @@ std::string StateText(const JobRecord& job, bool unattended) {
 std::string RunTime(const JobRecord& job, WallTime now, Duration suspended) {
   if (job.started == WallTime{} || job.state == job::JobState::kSuspended) return "";
   const WallTime end = job.ended == WallTime{} ? now : job.ended;
+  if (end == job.started && end == job.ended) return "";  // both were recorded after its end
   return FormatDuration(std::max(Duration(0), Duration(end - job.started) - suspended));
 }
 

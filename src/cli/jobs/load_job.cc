@@ -106,6 +106,11 @@ Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string
   TRY_ASSIGN(loaded.imported, importer::LoadJobFile(file, overrides, document));
   std::error_code error;
   loaded.folder = directory.empty() ? FolderOf(file) : fs::absolute(directory, error).string();
+  if (loaded.folder.empty()) {
+    return InvalidArgument(
+        "the working directory has been removed, so there is no directory for the job's relative "
+        "paths; change to one that exists, or name one with --directory");
+  }
   if (!fs::is_directory(loaded.folder, error))
     return InvalidArgument("--directory: there is no directory " + loaded.folder);
   job::ResolvePaths(loaded.imported.places, loaded.folder, WorkingDirectory(),

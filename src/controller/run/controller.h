@@ -79,7 +79,8 @@ struct Observer {
   // A sentence about the run itself ("the coordinator died; it is being started again").
   std::function<void(const std::string&)> on_note;
   // Called when the controller itself fails the job, before or without its coordinator.
-  // kUnavailable: the engine cannot be reached.
+  // kUnavailable: the engine cannot be reached; kInvalidArgument: it cannot run this job, or its
+  // configuration is missing or wrong.
   std::function<void(Code)> on_failed;
   // Called once, last, after the end is stored and the job's resources on the engine are removed.
   std::function<void(const JobRecord&)> on_end;

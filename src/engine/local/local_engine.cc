@@ -24,6 +24,7 @@
 #include "engine/tasks/job_files.h"
 #include "host/cgroup/cgroup.h"
 #include "host/gpu/nvml.h"
+#include "host/network/port_lease.h"
 #include "host/process/process_usage.h"
 
 namespace shoal::engine {
@@ -148,6 +149,7 @@ void LocalEngine::WaitFor(int timeout_ms) {
 // ---- engine.h ----
 
 Result<Capacity> LocalEngine::GetCapacity() {
+  TRY(host::CheckLoopback());
   const host::MachineFacts facts = host::ReadMachineFacts();
   return Capacity{facts.cores, facts.memory_bytes, host::CountGpus()};
 }

@@ -167,11 +167,42 @@ std::vector<std::vector<uint64_t>> ListeningSockets(const std::vector<uint16_t>&
   return inodes;
 }
 
+// Connecting a datagram socket looks for a route only.
+Status CheckLoopback() {
+  const UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(9);
+  if (!fd.valid() ||
+      ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ||
+      errno != ENETUNREACH) {
+    return Status::Ok();
+  }
+  return Unavailable(
+      "the tasks of a job cannot reach each other on this machine, as its loopback interface is "
+      "down (127.0.0.1: Network is unreachable); `ip link set lo up` brings it up");
+}
+
+// /proc/self/status lists this process's number in every namespace from that of /proc inwards.
+bool ProcShowsOwnNamespace() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    pid_t seen = 0, inside = 0;
+    if (!(fields >> name) || name != "NSpid:") continue;
+    return fields >> seen && !(fields >> inside);
+  }
+  return ReadProcessStat(::getpid()).ok();
+}
+
 PortOwner CheckPortOwner(uint16_t port, const std::vector<pid_t>& tree, Listener* stranger) {
   const std::vector<Listener> listeners = FindListeners(port, tree);
   for (const Listener& listener : listeners) {
     if (std::find(tree.begin(), tree.end(), listener.pid) != tree.end()) continue;
     if (listener.pid == 0 && IsUserOf(listener.uid, tree)) continue;
+    if (!ProcShowsOwnNamespace()) return PortOwner::kTaskTree;
     if (stranger != nullptr) *stranger = listener;
     return PortOwner::kOther;
   }

@@ -71,6 +71,15 @@ std::vector<Listener> FindListeners(uint16_t port, const std::vector<pid_t>& pid
 // tcp6 up to the last listener, once for all ports.
 std::vector<std::vector<uint64_t>> ListeningSockets(const std::vector<uint16_t>& ports);
 
+// Unavailable, with what to do, if the processes of this machine cannot reach each other through
+// 127.0.0.1, as in a new network namespace, whose loopback interface is down. Sends nothing.
+Status CheckLoopback();
+
+// False if /proc belongs to another PID namespace than this process (`unshare --pid --fork` without
+// --mount-proc): process numbers found there are not those that this process knows, and
+// CheckPortOwner takes every listener for the task's own.
+bool ProcShowsOwnNamespace();
+
 // Whether a socket is bound to the port without listening; such sockets are in no table of the
 // kernel. Leases of this user do not count. Call it after the programs that may use the port have
 // ended. While their closed connections occupy the port (TIME_WAIT) the result is false. Cost: all

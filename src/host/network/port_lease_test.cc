@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -133,6 +135,49 @@ TEST(Listeners, TellsOursFromAStranger) {
     EXPECT_EQ(stranger.uid, ::geteuid());
     EXPECT_EQ(stranger.address, family == AF_INET ? "127.0.0.1" : "::1");
   }
+}
+
+// As in `unshare --pid --fork`: /proc still shows the numbers of the namespace outside.
+TEST(Listeners, WithAForeignProcNoneIsTakenForAStranger) {
+  EXPECT_TRUE(ProcShowsOwnNamespace());
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a PID namespace";
+  PortLease lease = TakeAny();
+  UniqueFd server;
+  ASSERT_EQ(Serve(AF_INET, true, lease.port(), SO_REUSEADDR, &server), 0);
+  const pid_t outer = ::fork();
+  if (outer == 0) {
+    if (::unshare(CLONE_NEWPID) != 0) ::_exit(77);
+    const pid_t inner = ::fork();
+    if (inner == 0) {
+      if (ProcShowsOwnNamespace()) ::_exit(1);
+      const PortOwner owner = CheckPortOwner(lease.port(), {::getpid()}, nullptr);
+      ::_exit(owner == PortOwner::kTaskTree ? 0 : 2);
+    }
+    int status = 0;
+    ::waitpid(inner, &status, 0);
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(outer, &status, 0), outer);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs a PID namespace";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Loopback, IsDownInANewNetworkNamespace) {
+  EXPECT_TRUE(CheckLoopback().ok());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNET) != 0) ::_exit(77);
+    const Status status = CheckLoopback();
+    const bool says = status.message().find("`ip link set lo up`") != std::string::npos;
+    ::_exit(status.code() == Code::kUnavailable && says ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs a network namespace";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // Binds with one option (0: none) without listening.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "import/import.h"
+#include "job/spec/cluster_reference.h"
 
 namespace shoal::importer {
 namespace {
@@ -121,6 +122,32 @@ TEST(BatchJob, OneEmptyDirectoryAtTwoPathsIsTold) {
   };
   EXPECT_TRUE(told("a"));
   EXPECT_FALSE(told("b"));
+}
+
+// As kubectl reads and runs it: YAML's own tags, and braces that mean nothing to Kubernetes.
+TEST(BatchJob, TagsAndBracesOfItsFileKeepTheirMeaning) {
+  auto imported = ImportText(
+      "apiVersion: batch/v1\nkind: Job\nmetadata: !!map {name: j}\nspec:\n  template:\n    spec:\n"
+      "      containers:\n      - name: c\n        command: !!seq [!!str a]\n        env:\n"
+      "        - {name: N, value: !!str 5}\n        - {name: T, value: \"{{shoal.index}}\"}\n"
+      "        - {name: U, value: \"$(T) {{\"}\n",
+      "f.yaml");
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  ASSERT_TRUE(imported->has_value());
+  const auto finished = FinishImport(std::move(**imported), {});
+  ASSERT_TRUE(finished.ok()) << finished.status().message();
+  const auto& env = finished->job.roles.at(0).env;
+  EXPECT_EQ(env.at("N"), "5");
+  EXPECT_EQ(env.at("T"), "{{shoal.braces}}shoal.index}}");
+  EXPECT_EQ(env.at("U"), "{{shoal.braces}}shoal.index}} {{");
+  const auto parts = job::ParseReferences(env.at("T"));
+  ASSERT_TRUE(parts.ok()) << parts.status().message();
+  std::string text;
+  for (const auto& part : *parts) {
+    EXPECT_EQ(part.to, job::ReferenceTo::kText);
+    text += part.text;
+  }
+  EXPECT_EQ(text, "{{shoal.index}}");
 }
 
 }  // namespace

@@ -53,6 +53,20 @@ TEST(JobSet, EachReplicatedJobIsARole) {
   EXPECT_EQ(job.success.roles, Words{"driver"});
 }
 
+TEST(JobSet, AnnotationsForItsControllerAreNotKept) {
+  const std::string topology = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+  const auto loaded = Load(
+      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set, annotations: {" +
+      topology +
+      ": rack, mine: kept}}\nspec:\n  replicatedJobs:\n    - name: a\n      template: "
+      "{spec: {template: {spec: {containers: [{name: c, command: [a]}]}}}}\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_FALSE(loaded->job.kubernetes.annotations.contains(topology));
+  EXPECT_TRUE(std::any_of(loaded->losses.begin(), loaded->losses.end(), [](const auto& loss) {
+    return loss.sentence.find("only JobSet's controller heeds it") != std::string::npos;
+  }));
+}
+
 TEST(JobSet, WithoutAPolicyTheFirstFailureEndsIt) {
   const job::Job job =
       JobOf(JobSetOf("  startupPolicy: {startupPolicyOrder: InOrder}\n", "backoffLimit: 0, ", ""));

@@ -181,7 +181,8 @@ void ReadPodEnvironment(FieldReader* container, job::Role* role, JobBuilder* bui
     } else {
       std::set<std::string> unresolved;
       builder->SetVariable(role, *name,
-                           ExpandReferences(value.value_or(""), role->env, &unresolved, &budget),
+                           ExpandReferences(job::EscapeReferences(value.value_or("")), role->env,
+                                            &unresolved, &budget),
                            &variable);
       ReportUnresolved(
           unresolved, &variable,

@@ -92,6 +92,15 @@ bool IsLabelOfJobs(const std::string& key) {
          key == "batch.kubernetes.io/controller-uid";
 }
 
+// What an annotation asks of JobSet's controller; null: it is for others.
+const char* UseOfController(const std::string& name) {
+  if (name == "alpha.jobset.sigs.k8s.io/exclusive-topology")
+    return "each Job had a topology domain (a rack, a node pool) to itself";
+  if (name == "alpha.jobset.sigs.k8s.io/node-selector")
+    return "each Job ran on nodes that were labelled for it before";
+  return nullptr;
+}
+
 // Labels or annotations.
 void CopyTexts(FieldReader* metadata, const std::string& field,
                std::map<std::string, std::string>* kept) {
@@ -106,6 +115,10 @@ void CopyTexts(FieldReader* metadata, const std::string& field,
       texts->AddLoss(key.text,
                      "not kept: on the pods of a Job, which they are here, Kubernetes itself "
                      "sets this label");
+    } else if (const char* const heeded = UseOfController(key.text); heeded != nullptr) {
+      texts->AddLoss(key.text, std::string(heeded) +
+                                   "; not kept: only JobSet's controller heeds it, which does not "
+                                   "run the job here");
     } else if (kept->size() >= kMost) {
       texts->AddLoss(key.text, "not kept: a job has at most " + std::to_string(kMost));
     } else {

@@ -16,6 +16,7 @@
 #include "import/conversion/importer.h"
 #include "import/conversion/node_edit.h"
 #include "import/kubernetes/pod_template.h"
+#include "job/spec/cluster_reference.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
@@ -194,7 +195,7 @@ class SparkReader {
   void ReadVariables(FieldReader* section, job::Role* role) {
     if (auto variables = section->ReadObject("envVars")) {
       for (const auto& [key, value] : variables->ReadAll())
-        builder_->SetVariable(role, key.text, value->text, &*variables);
+        builder_->SetVariable(role, key.text, job::EscapeReferences(value->text), &*variables);
     }
   }
 

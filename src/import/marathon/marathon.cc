@@ -9,6 +9,7 @@
 #include "import/marathon/marathon_settings.h"
 #include "import/marathon/marathon_variables.h"
 #include "import/marathon/trailing_sleep.h"
+#include "job/spec/cluster_reference.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
@@ -310,7 +311,7 @@ void MarathonReader::ReadEnvironment(FieldReader* app, job::Role* role) {
       env->AddError(key.text, "got a list, expected a text");
     } else {
       FieldReader at(*node, env->PathOf(key.text), env->at(), builder_->diagnostics());
-      builder_->SetVariable(role, key.text, node->text, &at);
+      builder_->SetVariable(role, key.text, job::EscapeReferences(node->text), &at);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "import/conversion/importer.h"
 #include "import/marathon/marathon_settings.h"
+#include "job/spec/cluster_reference.h"
 
 namespace shoal::importer {
 namespace {
@@ -126,7 +127,7 @@ class MetronomeReader {
     env->set_at(At("env"));
     for (const auto& [key, node] : env->ReadAll()) {
       if (node->kind == job::Node::Kind::kScalar) {
-        builder_->SetVariable(role_, key.text, node->text, &*env);
+        builder_->SetVariable(role_, key.text, job::EscapeReferences(node->text), &*env);
         continue;
       }
       const job::Node* name = node->kind == job::Node::Kind::kMap ? node->Find("secret") : nullptr;

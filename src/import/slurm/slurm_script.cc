@@ -7,6 +7,7 @@
 #include "import/slurm/slurm_options.h"
 #include "import/slurm/slurm_prelude.h"
 #include "import/slurm/slurm_script_info.h"
+#include "job/spec/cluster_reference.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
@@ -454,13 +455,13 @@ class BatchScript {
     const std::string text = TextOf("export");
     static const job::Node kNowhere;
     FieldReader from(kNowhere, "--export", "roles." + role->name + ".env", diagnostics_);
-    for (size_t at = 0; at < text.size();) {
-      const size_t end = std::min(text.find(',', at), text.size());
+    for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+      end = std::min(text.find(',', at), text.size());
       const std::string one = text.substr(at, end - at);
-      at = end + 1;
       const size_t is = one.find('=');
-      if (is != std::string::npos)
-        builder_->SetVariable(role, one.substr(0, is), one.substr(is + 1), &from);
+      if (is == std::string::npos) continue;
+      const std::string value = job::EscapeReferences(one.substr(is + 1));
+      builder_->SetVariable(role, one.substr(0, is), value, &from);
     }
   }
 

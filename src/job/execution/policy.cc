@@ -227,6 +227,13 @@ std::string Subject(const Restart& policy) {
   return "it";
 }
 
+std::string LimitReached(const Restart& policy, const RestartHistory& history) {
+  if (policy.limit == 0) return "not restarted, as the limit of restarts is 0";
+  return "not restarted, as " + Subject(policy) + " was restarted " +
+         Plural(history.restarts, "time") + " already and the limit is " +
+         std::to_string(policy.limit);
+}
+
 // The decision of an on_exit or on_log rule. Its retry obeys the limit and backoff of `policy`.
 RestartDecision DecideByRule(const Restart& policy, EndAction action, const RestartHistory& history,
                              bool consequence, const std::string& rule) {
@@ -248,9 +255,7 @@ RestartDecision DecideByRule(const Restart& policy, EndAction action, const Rest
       break;
   }
   if (!consequence && history.restarts >= policy.limit) {
-    decision.reason = "not restarted, as " + Subject(policy) + " was restarted " +
-                      Plural(history.restarts, "time") + " already and the limit is " +
-                      std::to_string(policy.limit);
+    decision.reason = LimitReached(policy, history);
     return decision;
   }
   decision.restart = true;
@@ -372,9 +377,7 @@ RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
     return decision;
   }
   if (history.restarts >= policy.limit) {
-    decision.reason = "not restarted, as " + Subject(policy) + " was restarted " +
-                      Plural(history.restarts, "time") + " already and the limit is " +
-                      std::to_string(policy.limit);
+    decision.reason = LimitReached(policy, history);
     return decision;
   }
   decision.restart = true;

@@ -210,6 +210,10 @@ TEST(Restart, TransientUpToTheLimit) {
   const RestartDecision last = DecideRestart(policy, Signaled(9), {3, 0}, false);
   EXPECT_FALSE(last.restart);
   EXPECT_EQ(last.reason, "not restarted, as it was restarted 3 times already and the limit is 3");
+  Restart never;
+  never.limit = 0;
+  EXPECT_EQ(DecideRestart(never, Signaled(9), {}, false).reason,
+            "not restarted, as the limit of restarts is 0");
   EXPECT_TRUE(DecideRestart(policy, OutOfMemory(""), {0, 0}, false).restart);
   EXPECT_FALSE(DecideRestart(policy, OutOfMemory(""), {1, 1}, false).restart);
 }

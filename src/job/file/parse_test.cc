@@ -332,7 +332,7 @@ TEST(Variables, WrongReferencesAreNamedWithTheirPlace) {
                  "{{shoal.hosts.worker}}");
   EXPECT_EQ(message("{{shoal.indx}}"),
             at + "got '{{shoal.indx}}', expected one of index, host, hosts.ROLE, addresses.ROLE, "
-                 "count.ROLE; did you mean 'index'?");
+                 "count.ROLE, braces; did you mean 'index'?");
   EXPECT_EQ(message("{{shoal.index"),
             at + "got '{{shoal.' without its end, expected '}}' after it");
   EXPECT_EQ(message("{{shoal.addresses.ps}}"),

@@ -71,6 +71,7 @@ roles:
 | `{{shoal.hosts.ROLE}}` | the hosts of a role's tasks in index order, separated by commas |
 | `{{shoal.addresses.ROLE}}` | the same with the tasks' first ports, `127.0.0.1:4001,127.0.0.1:4002` |
 | `{{shoal.count.ROLE}}` | the role's number of tasks |
+| `{{shoal.braces}}` | `{{`: `{{shoal.braces}}shoal.index}}` is the text `{{shoal.index}}` itself |
 
 ## A job with a built-in trainer
 

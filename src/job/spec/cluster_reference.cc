@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::string_view kBegin = "{{shoal.";
 constexpr std::string_view kEnd = "}}";
+constexpr std::string_view kBraces = "{{";
+constexpr std::string_view kBracesReference = "{{shoal.braces}}";
 
 struct Kind {
   std::string_view name;
@@ -26,6 +28,7 @@ Result<ReferencePart> ParseOne(std::string_view inside) {
   const size_t dot = inside.find('.');
   const std::string_view name = inside.substr(0, dot);
   const bool role = dot != std::string_view::npos && dot + 1 < inside.size();
+  if (inside == "braces") return ReferencePart{ReferenceTo::kText, std::string(kBraces)};
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) {
     names.emplace_back(kind.name);
@@ -39,14 +42,25 @@ Result<ReferencePart> ParseOne(std::string_view inside) {
                    : ", expected it without a role, as ") +
         std::string(kBegin) + std::string(name) + (kind.role ? ".worker}}" : "}}"));
   }
-  return InvalidArgument("got " + PrintableText(std::string(kBegin) + std::string(inside) + "}}") +
-                         ", expected one of index, host, hosts.ROLE, addresses.ROLE, count.ROLE" +
-                         DidYouMean(std::string(name), names));
+  return InvalidArgument(
+      "got " + PrintableText(std::string(kBegin) + std::string(inside) + "}}") +
+      ", expected one of index, host, hosts.ROLE, addresses.ROLE, count.ROLE, braces" +
+      DidYouMean(std::string(name), names));
 }
 
 }  // namespace
 
 bool HasReference(std::string_view value) { return value.find(kBegin) != std::string_view::npos; }
+
+std::string EscapeReferences(std::string_view text) {
+  std::string escaped;
+  for (size_t begin; (begin = text.find(kBegin)) != std::string_view::npos;) {
+    escaped.append(text.substr(0, begin)).append(kBracesReference);
+    escaped.append(kBegin.substr(kBraces.size()));
+    text.remove_prefix(begin + kBegin.size());
+  }
+  return escaped.append(text);
+}
 
 Result<std::vector<ReferencePart>> ParseReferences(std::string_view value) {
   std::vector<ReferencePart> parts;

@@ -36,6 +36,9 @@ struct ReferencePart {
 // True if the value contains a reference.
 bool HasReference(std::string_view value);
 
+// The value with which a text stays as it is: "{{shoal." becomes "{{shoal.braces}}shoal.".
+std::string EscapeReferences(std::string_view text);
+
 // Splits the value into literal parts and references. InvalidArgument for a malformed "{{shoal."
 // reference; the message continues a sentence that begins with the variable's name. Does not check
 // that roles exist. O(length).

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <initializer_list>
 #include <istream>
 #include <map>
 #include <optional>
@@ -21,6 +22,7 @@ namespace shoal::job {
 namespace {
 
 constexpr size_t kShownBytes = 60;
+constexpr std::string_view kYamlTag = "tag:yaml.org,2002:";  // of YAML's own types
 constexpr size_t kMaxDocuments = 100;
 
 SourceLocation At(const YAML::Mark& mark, int set) { return {mark.line + 1, mark.column + 1, set}; }
@@ -56,8 +58,9 @@ class Builder final : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    const bool quoted = tag == "!";
-    if (!HasNoTag(mark, tag)) return;
+    const bool quoted =
+        tag == "!" || (merges_ && tag.starts_with(kYamlTag) && tag.ends_with(":str"));
+    if (!HasNoTag(mark, tag, {"str", "int", "bool", "float", "null"})) return;
     if (!IsText(value)) {
       return Fail(mark, "got " + PrintableText(value) + ", expected a text of UTF-8 without NUL");
     }
@@ -67,12 +70,12 @@ class Builder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
-    if (HasNoTag(mark, tag)) Open(mark, anchor, Node::Kind::kList);
+    if (HasNoTag(mark, tag, {"seq"})) Open(mark, anchor, Node::Kind::kList);
   }
   void OnSequenceEnd() override { Close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value /*style*/) override {
-    if (HasNoTag(mark, tag)) Open(mark, anchor, Node::Kind::kMap);
+    if (HasNoTag(mark, tag, {"map"})) Open(mark, anchor, Node::Kind::kMap);
   }
   void OnMapEnd() override { Close(); }
 
@@ -93,8 +96,14 @@ class Builder final : public YAML::EventHandler {
     if (!failed_) errors_->Add(At(mark, set_), "", sentence);
     failed_ = true;
   }
-  bool HasNoTag(const YAML::Mark& mark, const std::string& tag) {
+  // Files of other systems may name YAML's own types, `usual`.
+  bool HasNoTag(const YAML::Mark& mark, const std::string& tag,
+                std::initializer_list<std::string_view> usual) {
     if (tag.empty() || tag == "?" || tag == "!") return true;
+    if (merges_ && tag.starts_with(kYamlTag)) {
+      const auto type = std::string_view(tag).substr(kYamlTag.size());
+      if (std::find(usual.begin(), usual.end(), type) != usual.end()) return true;
+    }
     Fail(mark, "got the YAML tag " + PrintableText(tag) + ", expected plain values without tags");
     return false;
   }

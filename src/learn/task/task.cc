@@ -254,6 +254,8 @@ Result<std::unique_ptr<Task>> Task::Make(std::string role, const Environment& en
   task->role = std::move(role);
   TRY_ASSIGN(task->index, NumberIn(env, "SHOAL_INDEX", 0));
   TRY_ASSIGN(task->attempt, NumberIn(env, "SHOAL_ATTEMPT", 0));
+  TRY_ASSIGN(const int initial_replicas, NumberIn(env, "SHOAL_INITIAL_REPLICAS", 0));
+  if (task->role == "server") task->initial_servers = initial_replicas;
   TRY_ASSIGN(task->cpus, CpusIn(env));
   task->cores = host::ReadMachineFacts().cores;
   TRY_ASSIGN(const int port, NumberIn(env, "SHOAL_PORT", 0));
@@ -270,6 +272,14 @@ Result<std::unique_ptr<Task>> Task::Make(std::string role, const Environment& en
   while (!task->token.empty() && (task->token.back() == '\n' || task->token.back() == '\r'))
     task->token.pop_back();
   return task;
+}
+
+// The generation and the attempt never decrease, and one of them grows with every start.
+uint32_t Task::takeover_epoch() const {
+  constexpr int kMoveBits = 12;
+  constexpr int64_t kMost = (int64_t{1} << (31 - kMoveBits)) - 1;
+  const int64_t starts = (life >> kAttemptBits) + attempt;
+  return static_cast<uint32_t>(std::min(starts, kMost) << kMoveBits);
 }
 
 int64_t Task::DefaultThreads() const {

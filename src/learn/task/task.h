@@ -73,6 +73,7 @@ class Task {
   int index = 0;
   int workers = 1;
   int servers = 0;
+  int initial_servers = 0;      // of an elastic role server, when all tasks last began; else 0
   int server_copies = 1;        // replicas of each row
   bool ucx = false;             // workers connect to servers over UCX
   DataCacheOptions data_cache;  // learn.cache_data
@@ -83,6 +84,8 @@ class Task {
   // The incarnation of this process: 0 for the first of a job, and growing with every start of the
   // task, also after the task had left and returned.
   int64_t life = 0;
+  // Above the number of moves of a shard before this start of a server that is alone.
+  uint32_t takeover_epoch() const;
   std::string host = "127.0.0.1";  // address of this task for others
   uint16_t port = 0;
   std::string token;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/fault_injection.h"
 #include "base/json.h"
@@ -27,23 +29,49 @@ CheckpointService::CheckpointService(ServerContext* context, BlobStore* blobs,
       writer_(context, blobs, &cut_progress_),
       thread_(context) {}
 
-// Answers with the id and the sessions whose markers make the cut.
 Status CheckpointService::HandleStart(ControlRequest* request) {
-  const auto& root = context_->options.checkpoint_dir;
-  if (root.empty()) {
+  if (context_->options.checkpoint_dir.empty()) {
     return FailedPrecondition("this server was started without a checkpoint directory");
   }
-  if (current_ >= 0 && driver_ == request->from.session) {
-    Abort(current_, Aborted("its driver asked anew"));  // it missed the first answer
-  }
-  if (current_ >= 0) {
+  const uint64_t session = request->from.session;
+  Withdraw(session);  // it missed the first answer
+  if (current_ >= 0 && driver_ == session) Abort(current_, Aborted("its driver asked anew"));
+  if (current_ >= 0 && request->head.argument != kStartWaits) {
     return FailedPrecondition(fmt::format("checkpoint {} is being taken", current_));
   }
+  waiting_.push_back({session, std::move(request->answer)});
+  if (current_ < 0) StartNext();
+  return Status::Ok();
+}
+
+// The first request that waits drives the next checkpoint, whose commit answers the others too.
+void CheckpointService::StartNext() {
+  waiting_.insert(waiting_.end(), std::make_move_iterator(joined_.begin()),
+                  std::make_move_iterator(joined_.end()));
+  joined_.clear();
+  while (current_ < 0 && !waiting_.empty()) {
+    const Start first = std::move(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    const Status begun = Begin(first);
+    if (!begun.ok()) first.answer(begun, {});
+  }
+  if (current_ >= 0) joined_.swap(waiting_);
+}
+
+void CheckpointService::Withdraw(uint64_t session) {
+  const auto from = [session](const Start& start) { return start.session == session; };
+  std::erase_if(waiting_, from);
+  std::erase_if(joined_, from);
+}
+
+// Answers with the id and the sessions whose markers make the cut.
+Status CheckpointService::Begin(const Start& start) {
+  const auto& root = context_->options.checkpoint_dir;
   TRY_ASSIGN(const int64_t id, ids_.NextId(restored_));
   TRY(MakeDirectories(CheckpointPath(root, id), 0700));
   current_ = id;
   began_ = context_->options.clock->Now();
-  driver_ = request->from.session;
+  driver_ = start.session;
   awaiting_markers_ = true;
   must_send_marker_.clear();
   marker_progress_.clear();
@@ -57,7 +85,7 @@ Status CheckpointService::HandleStart(ControlRequest* request) {
     writer.Put(session_id);
     writer.Put(int32_t{session.client});
   }
-  request->answer(Status::Ok(), reply);
+  start.answer(Status::Ok(), reply);
   return Status::Ok();
 }
 
@@ -115,11 +143,17 @@ Status CheckpointService::HandleCommit(ControlRequest* request) {
 // Answered once nothing of the checkpoint is left, with the workers whose markers were missing.
 Status CheckpointService::HandleAbort(ControlRequest* request) {
   const auto id = static_cast<int64_t>(request->head.argument);
+  if (id < 0) {
+    Withdraw(request->from.session);
+    request->answer(Status::Ok(), {});
+    return Status::Ok();
+  }
   std::string late;
   if (context_->is_leader() && id == current_ && awaiting_markers_) {
     late = DescribeWorkers("has not sent its marker", WorkersWithoutMarker());
   }
   Abort(id, Aborted("it was given up"));
+  if (current_ < 0) StartNext();
   thread_.WhenIdle([answer = std::move(request->answer), late] { answer(Status::Ok(), late); });
   return Status::Ok();
 }
@@ -151,8 +185,10 @@ void CheckpointService::OnWelcomed(uint64_t session) {
 }
 
 void CheckpointService::OnConnectionLost(uint64_t session) {
+  Withdraw(session);
   if (current_ < 0 || session != driver_) return;
   Abort(current_, Aborted("the client that drove the checkpoint is gone"));
+  StartNext();
 }
 
 void CheckpointService::OnWorkerRemoved(int worker) {
@@ -175,6 +211,8 @@ bool CheckpointService::Tick(TimePoint now) {
     Abort(current_, DeadlineExceeded(fmt::format("server 0 gave the checkpoint up after {}",
                                                  FormatDuration(timeout))));
   }
+  // Not in Abort: its callers may be about to change the set of workers that take part.
+  if (current_ < 0) StartNext();
   return current_ >= 0;
 }
 
@@ -261,11 +299,26 @@ Result<std::string> CheckpointService::Commit(const Manifest& manifest) {
   TRY(CommitManifest(options.checkpoint_dir, manifest, {options.keep_checkpoints, damaged_}));
   Lane::Guard guard(context_->first_lane());
   committed_ = manifest.checkpoint;
-  if (current_ == manifest.checkpoint) current_ = -1;
   std::string reply;
   ByteWriter writer(&reply);
   for (const int worker : manifest.workers) writer.Put(int32_t{worker});
+  if (current_ == manifest.checkpoint) {
+    current_ = -1;
+    AnswerJoined(manifest, reply);
+    StartNext();
+  }
   return reply;
+}
+
+void CheckpointService::AnswerJoined(const Manifest& manifest, std::string_view workers) {
+  uint64_t bytes = 0;
+  for (const CheckpointFile& file : manifest.files) bytes += file.bytes;
+  std::string reply;
+  ByteWriter writer(&reply);
+  writer.Put(~manifest.checkpoint);
+  writer.Put(bytes);
+  reply.append(workers);
+  for (const Start& start : std::exchange(joined_, {})) start.answer(Status::Ok(), reply);
 }
 
 void CheckpointService::SetReplicated(int64_t restored, int64_t last_id) {
@@ -276,6 +329,7 @@ void CheckpointService::SetReplicated(int64_t restored, int64_t last_id) {
 CheckpointMetrics CheckpointService::metrics() const {
   CheckpointMetrics all = metrics_;
   all.under_way = current_ >= 0;
+  all.waiting = waiting_.size();
   if (written_at_ != TimePoint{}) {
     const Duration age = context_->options.clock->Now() - written_at_;
     all.age_seconds = std::chrono::duration<double>(age).count();

@@ -43,6 +43,7 @@ class CheckpointService {
   int64_t restored() const { return restored_; }
 
   // --- Requests ---
+  // While a checkpoint is under way the request waits for the next one.
   Status HandleStart(ControlRequest* request);
   Status HandleBegin(ControlRequest* request);
   Status HandleWrite(ControlRequest* request);
@@ -77,7 +78,17 @@ class CheckpointService {
   void SetReplicated(int64_t restored, int64_t last_id);
 
  private:
+  // A request for a checkpoint that is not answered yet.
+  struct Start {
+    uint64_t session;
+    Answer answer;
+  };
   Status Restore();
+  void StartNext();
+  Status Begin(const Start& start);
+  void AnswerJoined(const Manifest& manifest, std::string_view workers);
+  // The session waits for no checkpoint any more.
+  void Withdraw(uint64_t session);
   // Whether the cut waits for a session of this worker.
   bool MustSendMarker(int worker) const;
   std::vector<int> WorkersWithoutMarker() const;
@@ -102,6 +113,8 @@ class CheckpointService {
   bool awaiting_markers_ = false;  // leader: the cut is not complete
   TimePoint began_{};
   uint64_t driver_ = 0;                         // session of the Admin that drives `current_`
+  std::vector<Start> waiting_;                  // came while `current_` was under way, in order
+  std::vector<Start> joined_;                   // answered when `current_` is committed
   std::set<uint64_t> must_send_marker_;         // sessions that take part in the cut
   std::map<int, std::string> marker_progress_;  // as it came with the markers of `current_`
   std::map<int, std::string> cut_progress_;     // what goes into the file

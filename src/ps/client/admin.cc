@@ -45,9 +45,12 @@ class Course {
   bool torn() const { return torn_; }
 
   Result<CheckpointInfo> Run() {
-    TRY_ASSIGN(const std::string started,
-               SendRequest(&core_->leader(), FrameType::kCheckpointStart, 0, {}, deadline_));
-    TRY(ReadStart(started));
+    auto started =
+        SendRequest(&core_->leader(), FrameType::kCheckpointStart, kStartWaits, {}, deadline_);
+    if (!started.ok()) Withdraw();
+    TRY(started.status());
+    TRY(ReadStart(*started));
+    if (joined_) return info_;
     auto done = Take();
     if (done.ok()) return done;
     const std::string late = Abort();
@@ -58,6 +61,12 @@ class Course {
   Status ReadStart(std::string_view bytes) {
     ByteReader reader(bytes);
     TRY(reader.Get(&info_.id));
+    joined_ = info_.id < 0;
+    if (joined_) {
+      info_.id = ~info_.id;
+      TRY(reader.Get(&info_.bytes));
+      return ReadWorkers(&reader);
+    }
     while (reader.remaining() > 0) {
       uint64_t session = 0;
       int32_t worker = 0;
@@ -76,12 +85,28 @@ class Course {
     TRY_ASSIGN(const std::string reply, SendRequest(&core_->leader(), FrameType::kCheckpointCommit,
                                                     0, EncodeManifest(manifest), deadline_));
     ByteReader reader(reply);
-    while (reader.remaining() > 0) {
+    TRY(ReadWorkers(&reader));
+    return info_;
+  }
+
+  Status ReadWorkers(ByteReader* reader) {
+    while (reader->remaining() > 0) {
       int32_t worker = 0;
-      TRY(reader.Get(&worker));
+      TRY(reader->Get(&worker));
       info_.workers.push_back(worker);
     }
-    return info_;
+    return Status::Ok();
+  }
+
+  // The leader may still make it the driver of a checkpoint.
+  void Withdraw() {
+    FrameHeader head;
+    head.type = FrameType::kCheckpointAbort;
+    head.argument = kNoCheckpoint;
+    Channel& leader = core_->leader();
+    if (!leader.up()) return;  // then the server has dropped the request
+    (void)leader.FinishCall(leader.StartCall(head, {}, true),
+                            RealClock::Get()->Now() + kOthersWithin);
   }
 
   // Every lane has all the markers, and every worker has settled. After the first error the rest is
@@ -189,6 +214,7 @@ class Course {
   CheckpointInfo info_;
   std::vector<uint64_t> sessions_;
   bool torn_ = false;
+  bool joined_ = false;  // another client took the checkpoint that answers this request
 };
 
 }  // namespace

@@ -22,6 +22,9 @@ struct ServerOptions {
   int initial_servers =
       0;  // with how many the job began: these had all rows at first. The same on all
           // servers; 0: asks the others in a later incarnation (`incarnation`), else `servers`
+  // The leader's, in a later incarnation, when Members names no other server: it owns all shards,
+  // with this epoch, which exceeds all earlier ones; 0: it owns what the others tell it.
+  uint32_t takeover_epoch = 0;
   // The leader's: how often it looks whether rows are to move, so that all servers have as much;
   // 0: never. Needs `members`. See docs/design/partition.md.
   Duration balance_every{0};

@@ -204,6 +204,34 @@ TEST_P(ElasticTest, OneOfTheFirstLeavesAndComesBack) {
   pusher.Expect(static_cast<float>(pusher.rounds()));
 }
 
+// Server 1 has given its rows away and left; the leader that is started again knows that they are
+// its own, and the clients still know the job as one that began with two servers.
+TEST(ElasticTest, ALeaderThatIsLeftAloneRestoresAllRows) {
+  ClusterOptions options;
+  options.servers = 2;
+  options.workers = 1;
+  options.checkpoints = true;
+  options.threads = 2;
+  Cluster cluster(options);
+  Pusher pusher(&cluster, 0);
+  pusher.Start();
+  ASSERT_TRUE(pusher.MoreRounds(3));
+  ASSERT_OK(cluster.server(1).Leave(seconds(20)));
+  cluster.RemoveServer(1);
+  ASSERT_TRUE(pusher.MoreRounds(3));
+  pusher.Stop();
+  ASSERT_OK(cluster.ConnectAdmin()->Checkpoint());
+  cluster.KillServer(0);
+  cluster.SetLeftAlone(2);
+  cluster.StartServer(0);
+  pusher.Expect(static_cast<float>(pusher.rounds()));
+  cluster.AddServer();  // it learns from the leader that it has nothing
+  EXPECT_EQ(RowsAt(&cluster, 1), 0);
+  ASSERT_OK(cluster.ConnectAdmin()->RebalanceShards({}));
+  EXPECT_GT(RowsAt(&cluster, 1), 0);
+  pusher.Expect(static_cast<float>(pusher.rounds()));
+}
+
 TEST_P(ElasticTest, CheckpointsAreExactWhileServersComeAndGo) {
   ClusterOptions options = Options(2);
   options.checkpoints = true;

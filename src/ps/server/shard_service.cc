@@ -135,8 +135,19 @@ Status ShardService::Recover() {
   if (context_->options.replicas > 1 || context_->options.members == nullptr ||
       context_->options.incarnation < 1)
     return Status::Ok();
+  if (context_->options.takeover_epoch > 0) return TakeOverAll();
   ShardDialer dialer(context_->options);
   TRY_ASSIGN(const ShardMap map, LearnShards(&dialer, context_->partition.shards(), kLearnWithin));
+  return Merge(map);
+}
+
+Status ShardService::TakeOverAll() {
+  ShardMap map(context_->partition);
+  for (uint32_t shard = 0; shard < map.shards(); ++shard) {
+    const uint32_t lane = map.At(shard).owner.lane % context_->lane_count();
+    const Owner owner{static_cast<uint16_t>(context_->options.index), static_cast<uint16_t>(lane)};
+    map.Set(shard, {owner, context_->options.takeover_epoch});
+  }
   return Merge(map);
 }
 

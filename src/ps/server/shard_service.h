@@ -96,6 +96,8 @@ class ShardService {
   Status ApplyEntry(uint32_t lane, const Entry& entry);
 
  private:
+  // All shards are this server's, with the epoch ServerOptions::takeover_epoch.
+  Status TakeOverAll();
   Status MergeUnderFirst(ShardMap other);
   void AdoptShards(Lane* lane, const ShardMap& map);
   void NotifyClients();

@@ -120,6 +120,10 @@ class Cluster {
       options.inproc_name = "server-" + std::to_string(index);
     }
     if (options_.checkpoints) options.checkpoint_dir = checkpoint_dir();
+    if (index == 0 && began_with_ > 0) {
+      options.initial_servers = began_with_;
+      options.takeover_epoch = static_cast<uint32_t>(options.incarnation) << 12;
+    }
     return options;
   }
   void StartServer(int index) {
@@ -151,6 +155,8 @@ class Cluster {
   }
   // Of servers that are started from now on.
   void SetThreads(int threads) { options_.threads = threads; }
+  // The leader is started again as the only server of a job that began with so many.
+  void SetLeftAlone(int began_with) { began_with_ = began_with; }
   void KillServer(int index) { servers_[static_cast<size_t>(index)].reset(); }
   void Resize(int servers) {
     for (auto& server : servers_) server.reset();
@@ -193,6 +199,7 @@ class Cluster {
   FixedMembers* const members_ = &members;
   std::vector<int64_t> incarnations_;
   ClusterOptions options_;
+  int began_with_ = 0;
   std::shared_ptr<InProcessHub> hub_;
   std::unique_ptr<TempDir> dir_;
   std::vector<std::unique_ptr<Server>> servers_;

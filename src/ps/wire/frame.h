@@ -21,6 +21,11 @@ inline constexpr uint32_t kMaxPayload = 64u << 20;
 // Before the peer has proved the token.
 inline constexpr uint32_t kMaxHandshakePayload = 4096;
 
+// Arguments of kCheckpointStart, from a client that accepts another client's checkpoint for its
+// own, and of kCheckpointAbort, from one that waits for none any more.
+inline constexpr uint64_t kStartWaits = 1;
+inline constexpr uint64_t kNoCheckpoint = UINT64_MAX;
+
 enum class FrameType : uint8_t {
   kNone = 0,
   // Handshake

@@ -61,7 +61,14 @@ class SocketCoordinator final : public Coordinator {
         task_logs_(logs_dir_, [this](const LogKey& key, const Status& why) {
           Note("log lines of " + key.role + " " + std::to_string(key.index) +
                " are lost: " + why.message());
-        }) {}
+        }) {
+    task_logs_.OnFinishedLate([this](const LogKey& key) {
+      publisher_.LogGrew(key, task_logs_.size(key));
+      loop_->After(Duration::zero(), [this, alive = alive_, key] {
+        if (*alive) ReleaseEnd(key);
+      });
+    });
+  }
 
   ~SocketCoordinator() override {
     *alive_ = false;
@@ -294,6 +301,12 @@ class SocketCoordinator final : public Coordinator {
 
   // ---- Messages ----
 
+  // An attempt's end counts once its last lines are stored or given up.
+  void ReleaseEnd(const LogKey& key) {
+    publisher_.LogEnded(key);
+    if (const auto held = held_ends_.extract(key); !held.empty()) HandleEvent(held.mapped());
+  }
+
   Status FromLauncher(MemberId id, const std::string& type, const json::object& message) {
     const auto task = core_.TaskOf(id);
     if (type == "heartbeat") {
@@ -301,16 +314,18 @@ class SocketCoordinator final : public Coordinator {
       if (task && message.if_contains("rss_bytes") != nullptr) PublishUsage(*task, message);
     } else if (type == "ended") {
       TRY_ASSIGN(EndedMessage ended, EndedFromJson(message));
-      if (task) {
-        // Its log bytes came before it, on the same connection.
-        publisher_.LogEnded(LogKeyOf(core_, *task, ended.attempt));
-        task_logs_.Finish(LogKeyOf(core_, *task, ended.attempt));
-        if (!ended.outputs_lost.empty())
-          Note("outputs of " + core_.NameOf(*task) + " are lost: " + ended.outputs_lost);
-      }
-      HandleEvent(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line),
-                               ended.log_rule, std::move(ended.port_conflict),
-                               std::move(ended.interrupted)});
+      const LogKey key = task ? LogKeyOf(core_, *task, ended.attempt) : LogKey();
+      if (task && !ended.outputs_lost.empty())
+        Note("outputs of " + core_.NameOf(*task) + " are lost: " + ended.outputs_lost);
+      held_ends_[key] = ProgramEnded{id,
+                                     ended.attempt,
+                                     std::move(ended.end),
+                                     std::move(ended.last_line),
+                                     ended.log_rule,
+                                     std::move(ended.port_conflict),
+                                     std::move(ended.interrupted)};
+      // Its log bytes came before it, on the same connection.
+      if (!task || task_logs_.Finish(key)) ReleaseEnd(key);
     } else if (type == "log_grew") {
       return LogGrew(id, message);
     } else if (type == "report") {
@@ -470,7 +485,7 @@ class SocketCoordinator final : public Coordinator {
     if (!start.ok()) {
       loop_->Post([this, alive = alive_, task = action.task, why = start.status().message()] {
         if (*alive)
-          HandleEvent(LauncherRefused{core_.role_of(task).name, core_.index_of(task), why});
+          HandleEvent(LauncherRefused{core_.role_of(task).name, core_.tasks().index_of(task), why});
       });
       return;
     }
@@ -549,6 +564,7 @@ class SocketCoordinator final : public Coordinator {
   Transfers transfers_;
   JournalReplication replication_;
   TaskLogs task_logs_;
+  std::map<LogKey, Event> held_ends_;
   std::map<MemberId, Member> connections_;
   MemberId next_member_ = 1;
   std::unique_ptr<net::WebSocketServer> server_;

@@ -12,7 +12,7 @@ json::object WelcomeFields(const CoordinatorCore& core, int task, bool lease,
     ports.push_back({{"name", port.name}, {"plain", port.plain}});
   }
   return {{"role", core.role_of(task).name},
-          {"index", core.index_of(task)},
+          {"index", core.tasks().index_of(task)},
           {"job", job_id},
           {"lease", lease},
           {"ports", std::move(ports)}};
@@ -73,8 +73,9 @@ Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
   framework::TaskContext context;
   context.job_id = location.id;
   context.role = role.name;
-  context.index = core.index_of(task);
+  context.index = core.tasks().index_of(task);
   context.attempt = attempt;
+  if (role.elastic()) context.initial_replicas = core.tasks().initial_members(task);
   if (!location.no_shared_filesystem)
     context.checkpoint_dir = job::JobDir(location.dir).checkpoints().string();
   auto env = location.no_shared_filesystem && !core.job().outputs.empty()
@@ -200,7 +201,7 @@ Result<Event> ParseControllerEvent(const std::string& type, const json::object& 
 }
 
 LogKey LogKeyOf(const CoordinatorCore& core, int task, int attempt) {
-  return {core.role_of(task).name, core.index_of(task), attempt};
+  return {core.role_of(task).name, core.tasks().index_of(task), attempt};
 }
 
 Result<LogKey> ParseAttempt(const CoordinatorCore& core, const json::object& message) {

@@ -12,7 +12,7 @@ JobEvent OfTask(const JournalRecord& record, const CoordinatorCore& core, job::T
   JobEvent event;
   event.type = JobEvent::Type::kTask;
   event.role = core.role_of(record.task).name;
-  event.index = core.index_of(record.task);
+  event.index = core.tasks().index_of(record.task);
   event.attempt = record.attempt;
   event.task_state = state;
   event.text = record.text;
@@ -113,7 +113,7 @@ JobEvent EventOfTask(const CoordinatorCore& core, int task, int attempt) {
   JobEvent event;
   event.at = FormatWall(RealClock::Get()->Wall());
   event.role = core.role_of(task).name;
-  event.index = core.index_of(task);
+  event.index = core.tasks().index_of(task);
   event.attempt = attempt;
   return event;
 }
@@ -130,7 +130,8 @@ void RestorePublisher(const std::vector<JournalRecord>& records, int64_t resumed
                       const CoordinatorCore& core, const std::filesystem::path& logs,
                       EventPublisher* publisher) {
   const auto key_of = [&core](const JournalRecord& record) {
-    return LogKey{core.role_of(record.task).name, core.index_of(record.task), record.attempt};
+    return LogKey{core.role_of(record.task).name, core.tasks().index_of(record.task),
+                  record.attempt};
   };
   std::set<LogKey> told;
   for (const JournalRecord& record : records) {

@@ -275,6 +275,45 @@ TEST(TaskLogs, LinesThatAreHeldForTooLongAreGivenUpAndTheLogSaysSo) {
   EXPECT_EQ(text.find('\0'), std::string::npos);
 }
 
+TEST(TaskLogs, TheLastLinesOfAnEndedProgramAreHeldToo) {
+  const auto dir = TempDir::Create();
+  FakeClock clock;
+  int lost = 0;
+  TaskLogs logs(
+      dir->path(), [&](const LogKey&, const Status&) { ++lost; }, &clock);
+  std::vector<LogKey> finished;
+  logs.OnFinishedLate([&](const LogKey& one) { finished.push_back(one); });
+  const LogKey key{"worker", 0, 0}, gone{"worker", 1, 0};
+  ASSERT_EQ(logs.Store(key, 0, "one\n"), 4);
+  ASSERT_EQ(logs.Store(gone, 0, "one\n"), 4);
+  {
+    const FullDisk full(4);
+    EXPECT_EQ(logs.Store(key, 4, "two\n"), 4);
+    EXPECT_FALSE(logs.Finish(key));
+    EXPECT_FALSE(logs.RetryEnded());
+    EXPECT_TRUE(finished.empty());
+  }
+  EXPECT_TRUE(logs.RetryEnded());
+  EXPECT_EQ(finished, std::vector<LogKey>{key});
+  EXPECT_EQ(*ReadLog(dir->path(), key, 0, 100), "one\ntwo\n");
+  EXPECT_EQ(lost, 0);
+  {
+    const FullDisk full(4);
+    EXPECT_EQ(logs.Store(gone, 4, std::string(200, 'x')), 4);
+    EXPECT_FALSE(logs.Finish(gone));
+    clock.Advance(kUnstoredLinesTimeout);
+    EXPECT_FALSE(logs.RetryEnded()) << "the line that marks the gap has no room either";
+    EXPECT_EQ(lost, 1);
+  }
+  EXPECT_TRUE(logs.RetryEnded());
+  EXPECT_EQ(finished, (std::vector<LogKey>{key, gone}));
+  EXPECT_TRUE(ReadLog(dir->path(), gone, 0, 1000)
+                  ->starts_with("one\n\n[shoal: 200 bytes of this log could not be stored] "));
+  std::vector<int> fds;
+  logs.TakeFinished(&fds);
+  EXPECT_EQ(fds.size(), 2u);
+}
+
 TEST(TaskLogs, ALongGapTakesNoRoomAndIsReadAsLines) {
   const auto dir = TempDir::Create();
   const LogKey key{"worker", 0, 0};

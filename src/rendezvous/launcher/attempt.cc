@@ -11,6 +11,7 @@
 #include "base/fault_injection.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "host/network/port_lease.h"
 #include "host/process/process_activity.h"
 #include "job/execution/job_dir.h"
 #include "job/execution/state.h"
@@ -272,6 +273,13 @@ class TaskAttempt final : public Attempt {
 
   void WatchPorts() {
     if (spec_.ports.empty()) return;
+    if (!host::ProcShowsOwnNamespace()) {
+      if (spec_.start.attempt > 0) return;  // said before
+      LogWarning(
+          "/proc belongs to another PID namespace: whether other processes listen on the task's "
+          "ports is not checked; mount /proc anew (`unshare --mount-proc`)");
+      return;
+    }
     port_watcher_ = PortConflictWatcher::Start(
         loop_, spec_.ports, [this] { return running() ? program_->Pids() : std::vector<pid_t>(); },
         [this](uint16_t port, const std::string& who) {

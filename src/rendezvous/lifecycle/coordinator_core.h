@@ -55,7 +55,7 @@ class CoordinatorCore {
   const job::Job& job() const { return state_.job; }
   int task_count() const { return state_.tasks.size(); }
   const job::Role& role_of(int task) const { return state_.tasks.role_of(task); }
-  int index_of(int task) const { return state_.tasks.index_of(task); }
+  const TaskTable& tasks() const { return state_.tasks; }
   std::string NameOf(int task) const { return state_.tasks.NameOf(task); }  // "worker 3"
   std::optional<int> Find(const std::string& role, int index) const {
     return state_.tasks.Find(role, index);

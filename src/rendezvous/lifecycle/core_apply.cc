@@ -53,6 +53,8 @@ void CoordinatorCore::ApplyToJob(const JournalRecord& record) {
     state_.gathered = state_.gathered && record.gathered;
     if (record.stop != StopMode::kNone) state_.stop_reason = record.text;
   } else if (record.kind == JournalRecord::Kind::kGeneration) {
+    if (state_.gathering || (record.restart && group_.IncludesAll()))
+      state_.tasks.RecordInitialMembers();
     state_.generation = record.generation;
     state_.gathering = false;
     if (state_.generation == 1) state_.running_since = record.at;

@@ -167,7 +167,7 @@ class World {
     l->member = ++members_;
     l->told = false;
     Do(LauncherJoined{l->member, driver_->core.role_of(l->task).name,
-                      driver_->core.index_of(l->task), l->incarnation, l->instance, 0,
+                      driver_->core.tasks().index_of(l->task), l->incarnation, l->instance, 0,
                       l->last_attempt, l->running || l->unacked, l->node});
   }
 

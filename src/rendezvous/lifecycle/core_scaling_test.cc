@@ -189,6 +189,23 @@ TEST(ElasticCore, AServerThatDiesBeforeItHasMovedItsRowsIsStartedAgain) {
   EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded) << d.core.verdict()->reason;
 }
 
+TEST(ElasticCore, ALostServerWaitsForItsLeader) {
+  CoreDriver d(WithParameterServers());
+  d.JoinAll();  // workers 1 and 2, servers 3, 4 and 5
+  const int leader = *d.core.Find("server", 0), second = *d.core.Find("server", 1);
+  EXPECT_EQ(d.core.tasks().initial_members(leader), 3);
+  d.Do(Scale{"server", 1, ""});
+  d.End(3, job::Signaled(9));
+  d.End(5, job::Exited(0));
+  d.End(4, job::Exited(1));
+  EXPECT_EQ(d.core.state_of(second), TaskState::kEnded) << "the leader is away";
+  EXPECT_EQ(Hosts(d, "server"), (Names{"h3"}));
+  d.Pass(Millis(2'000));
+  EXPECT_EQ(d.core.state_of(leader), TaskState::kRunning);
+  EXPECT_EQ(d.core.state_of(second), TaskState::kCreated);
+  EXPECT_EQ(d.core.tasks().initial_members(leader), 3) << "the workers know the job by this number";
+}
+
 TEST(ElasticCore, AServerThatFailsForGoodFailsTheJob) {
   job::Job job = WithParameterServers();
   job.roles[1].restart.limit = 0;

@@ -2,6 +2,7 @@
 // start together in a new generation (program_starter.h, FinishGroupRestart).
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ class GroupRestart {
   bool pending() const { return due_.has_value(); }
   std::optional<Millis> due() const { return due_; }
   bool Includes(size_t role) const { return pending() && restarting_[role]; }
+  bool IncludesAll() const {
+    return pending() &&
+           std::find(restarting_.begin(), restarting_.end(), false) == restarting_.end();
+  }
 
   // The role's members are not those that the current description names, and its tasks start
   // together: they must all start again.

@@ -54,6 +54,7 @@ bool ProgramStarter::StartIfDue(int number) {
   state_->Record(state_->RecordFor(JournalRecord::Kind::kStarted, number));
   // A task that starts again may have been the only one that knew which tasks have ended.
   if (task.attempt > 0) BroadcastEnds(0);
+  if (state_->tasks.role_of(number).elastic()) state_->reevaluate = true;  // RecreateLostServers
   state_->Emit(Kind::kStart, number).attempt = task.attempt;
   return true;
 }

@@ -104,6 +104,8 @@ void RoleScaling::RecreateLostServers() {
   for (const job::Role& role : state_->job.roles) {
     if (!role.elastic() || !job::HoldsOnlyCopies(state_->job, role)) continue;
     const int first = *state_->tasks.Find(role.name, 0);
+    // A leader that starts alone owns all rows; with a second server it could not know which.
+    if (!state_->tasks[first].running()) continue;
     int lost = -1;
     bool leaving = false;
     for (int number = first; number < first + role.most(); ++number) {

@@ -74,6 +74,18 @@ bool TaskTable::IsDescribed(const Task& task) const {
   return !task.host.empty() && (!task.final || task.ended_well());
 }
 
+int TaskTable::initial_members(int number) const {
+  return initial_members_.empty() ? 0 : initial_members_[tasks_[static_cast<size_t>(number)].role];
+}
+
+void TaskTable::RecordInitialMembers() {
+  initial_members_.assign(job_->roles.size(), 0);
+  for (const Task& task : tasks_) {
+    int& members = initial_members_[task.role];
+    if (IsDescribed(task)) members = std::max(members, task.index + 1);
+  }
+}
+
 bool TaskTable::IsOptionalAndAbsent(const Task& task) const {
   const job::Role& role = job_->roles[task.role];
   return role.elastic() && !task.final && task.host.empty() &&

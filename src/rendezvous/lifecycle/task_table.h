@@ -142,6 +142,10 @@ class TaskTable {
 
   const RoleCount& count(size_t role) const { return counts_[role]; }
   const std::vector<RoleCount>& counts() const { return counts_; }
+  // The described slots of the task's role when all tasks last began together; 0: not yet.
+  int initial_members(int number) const;
+  // All tasks begin together now.
+  void RecordInitialMembers();
   // Adds (`by` = 1) or takes away (-1) what `task` contributes to its role's counters.
   void UpdateCounts(const Task& task, int by);
   // Sets all counters to zero; the caller adds every task again.
@@ -159,7 +163,8 @@ class TaskTable {
   std::vector<Task> tasks_;
   std::map<std::pair<std::string, int>, int> numbers_;
   std::unordered_map<MemberId, int> members_;
-  std::vector<RoleCount> counts_;  // by role
+  std::vector<RoleCount> counts_;     // by role
+  std::vector<int> initial_members_;  // by role, once recorded
 };
 
 }  // namespace shoal::rendezvous

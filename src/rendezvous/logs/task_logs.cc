@@ -47,13 +47,13 @@ void TaskLogs::Buffer(const LogKey& key, Open* log, int64_t offset, std::string_
   const int64_t end = log->pending_offset + static_cast<int64_t>(log->pending.size());
   const auto known = static_cast<uint64_t>(std::max<int64_t>(0, end - offset));
   if (known < bytes.size()) log->pending += bytes.substr(known);
-  Retry(key, log, false);
+  Retry(key, log);
 }
 
-void TaskLogs::Retry(const LogKey& key, Open* log, bool last) {
+void TaskLogs::Retry(const LogKey& key, Open* log) {
   const auto stored = log->writer.Append(log->pending_offset, log->pending);
   if (!stored.ok()) {
-    const bool enough = last || log->pending.size() > kMaxUnstoredBytes ||
+    const bool enough = log->pending.size() > kMaxUnstoredBytes ||
                         clock_->Now() - log->pending_since >= kUnstoredLinesTimeout;
     if (!enough) return;
     log->given_up = log->pending_offset + static_cast<int64_t>(log->pending.size());
@@ -96,32 +96,61 @@ int64_t TaskLogs::Ack(const LogKey& key) {
 }
 
 std::vector<LogKey> TaskLogs::Unacked() {
+  RetryEnded();
   std::vector<LogKey> keys;
   for (auto& [key, log] : open_) {
-    if (!log.pending.empty()) Retry(key, &log, false);
+    if (!log.pending.empty()) Retry(key, &log);
     if (log.stored() > log.acked) keys.push_back(key);
   }
   return keys;
 }
 
-void TaskLogs::Finish(const LogKey& key) {
+bool TaskLogs::Finish(const LogKey& key) {
   std::error_code error;
   if (!open_.contains(key) && std::filesystem::exists(directory_ / LogFileName(key), error)) {
     auto writer = LogWriter::Open(directory_, key);
-    if (!writer.ok()) return Lost(key, writer.status());
+    if (!writer.ok()) {
+      Lost(key, writer.status());
+      return true;
+    }
     const int64_t size = writer->size();
     open_.emplace(key, Open{.writer = std::move(writer).value(), .acked = size, .mirrored = size});
   }
   const auto log = open_.find(key);
-  if (log == open_.end()) return;
-  if (!log->second.pending.empty()) Retry(key, &log->second, true);
-  // No later bytes will show the gap.
-  if (log->second.given_up > log->second.writer.size())
-    (void)log->second.writer.Append(log->second.given_up, "");
-  finished_.insert(key);
+  if (log == open_.end()) return true;
+  const bool settled = Settle(key, &log->second);
+  (settled ? finished_ : unfinished_).insert(key);
+  return settled;
 }
 
+bool TaskLogs::Settle(const LogKey& key, Open* log) {
+  if (!log->pending.empty()) Retry(key, log);
+  if (!log->pending.empty()) return false;
+  // No later bytes will show the gap.
+  if (log->given_up <= log->writer.size() || log->writer.Append(log->given_up, "").ok())
+    return true;
+  return clock_->Now() - log->pending_since >= 2 * kUnstoredLinesTimeout;
+}
+
+bool TaskLogs::RetryEnded() {
+  for (auto key = unfinished_.begin(); key != unfinished_.end();) {
+    const auto log = open_.find(*key);
+    if (log != open_.end() && !Settle(*key, &log->second)) {
+      ++key;
+      continue;
+    }
+    const LogKey settled = *key;
+    key = unfinished_.erase(key);
+    if (log == open_.end()) continue;
+    finished_.insert(settled);
+    on_finished_(settled);
+  }
+  return unfinished_.empty();
+}
+
+// The journal has just been written, so the disk may have room again.
 std::shared_ptr<void> TaskLogs::TakeFinished(std::vector<int>* fds) {
+  RetryEnded();
   auto taken = std::make_shared<std::vector<Open>>();
   for (const LogKey& key : std::exchange(finished_, {})) {
     const auto found = open_.find(key);

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -52,8 +53,13 @@ class TaskLogs {
   // Length of the log's file; 0 if it is not open.
   int64_t size(const LogKey& key) const;
 
-  // The attempt has ended: its log is synced with the next commit.
-  void Finish(const LogKey& key);
+  // The attempt has ended: its log is synced with the next commit. False: not yet, because bytes or
+  // the line that marks a gap could not be stored; see RetryEnded.
+  bool Finish(const LogKey& key);
+  // Retries such logs, with the same limit; so do Unacked and TakeFinished. True: none is left.
+  bool RetryEnded();
+  // To be called when such a log is complete.
+  void OnFinishedLate(std::function<void(const LogKey&)> call) { on_finished_ = std::move(call); }
   // Appends the descriptors of finished logs. They stay open as long as the returned object lives.
   std::shared_ptr<void> TakeFinished(std::vector<int>* fds);
 
@@ -69,8 +75,10 @@ class TaskLogs {
     int64_t stored() const { return std::min(std::max(writer.size(), given_up), mirrored); }
   };
   void Buffer(const LogKey& key, Open* log, int64_t offset, std::string_view bytes);
-  // Retries; gives up bytes that were buffered for too long, or all of them if `last`.
-  void Retry(const LogKey& key, Open* log, bool last);
+  // Retries; gives up bytes that were buffered for too long.
+  void Retry(const LogKey& key, Open* log);
+  // All that an ended attempt's log is to hold is stored, or was given up.
+  bool Settle(const LogKey& key, Open* log);
   void Lost(const LogKey& key, const Status& why);
 
   const std::filesystem::path directory_;
@@ -78,7 +86,9 @@ class TaskLogs {
   const Clock* const clock_;
   std::map<LogKey, Open> open_;
   std::set<LogKey> finished_;
+  std::set<LogKey> unfinished_;  // of ended attempts, with bytes or a gap line to be stored
   std::set<LogKey> lost_;
+  std::function<void(const LogKey&)> on_finished_ = [](const LogKey&) {};
   int64_t initial_mirrored_ = INT64_MAX;  // of a log that is opened
 };
 

@@ -16,7 +16,7 @@ framework: shoal
 learn: {algorithm: word2vec, dim: 20, epochs: %d, min_count: 1, threads: 1}
 data: {train: {source: "%s", format: text, shard_by: worker}}
 roles:
-  server: {replicas: 3, min: 1, max: 3, follows: worker, restart: {limit: %d, backoff: %s}}
+  server: {replicas: %d, min: 1, max: 3, follows: worker, restart: {limit: %d, backoff: %s}}
   worker: {replicas: 2}
 checkpoint: {every: 100ms}
 limits: {stop_grace: %s, deadline: 90s}
@@ -29,13 +29,13 @@ class InterruptedScaleTest(unittest.TestCase):
         self.home = harness.Home()
         self.addCleanup(self.home.__exit__)
 
-    def begin(self, epochs, limit, backoff="10ms", grace="200ms"):
+    def begin(self, epochs, limit, backoff="10ms", grace="200ms", servers=3):
         """Starts the job; returns once it has a checkpoint: the command, and its servers."""
         draw = random.Random(1)
         text = "".join(" ".join(f"w{draw.randrange(400)}" for _ in range(20)) + "\n" for _ in range(2500))
         corpus = self.home.write("text", text)
         process = self.home.start("run", self.home.write("job.yaml", JOB % (
-            epochs, corpus, limit, backoff, grace, self.home.path("model"))))
+            epochs, corpus, servers, limit, backoff, grace, self.home.path("model"))))
         self.addCleanup(process.kill)
         def saved():
             return any(os.path.exists(os.path.join(directory, "checkpoints", "checkpoint-0", "manifest.json"))
@@ -44,9 +44,9 @@ class InterruptedScaleTest(unittest.TestCase):
         servers = [p for p in self.home.processes() if p.argv[1:3] == ["learn", "server"]]
         return process, sorted(servers, key=lambda p: p.environ["SHOAL_INDEX"])
 
-    def check_scaled_down(self, process, epochs):
-        """Scales to two servers: the job succeeds, as the one that could not leave is started again."""
-        code, out, err = self.home.run("scale", os.path.basename(self.home.job_dirs()[0]), "server=2")
+    def check_scaled_down(self, process, epochs, servers=2):
+        """Scales down: the job succeeds, as the one that could not leave is started again."""
+        code, out, err = self.home.run("scale", os.path.basename(self.home.job_dirs()[0]), f"server={servers}")
         self.assertEqual(code, 0, out + err)
         code = process.wait(100 * harness.PATIENCE)
         self.assertEqual(code, 0, harness.said(process))
@@ -64,6 +64,11 @@ class InterruptedScaleTest(unittest.TestCase):
         process, servers = self.begin(60, 3, backoff="4s", grace="30s")
         os.kill(servers[0].pid, signal.SIGKILL)  # away for longer than server 2 tries to reach it
         self.check_scaled_down(process, 60)
+
+    def test_the_only_other_server_comes_back_after_the_leader(self):
+        process, servers = self.begin(60, 3, backoff="4s", grace="30s", servers=2)
+        os.kill(servers[0].pid, signal.SIGKILL)  # it starts again as the only one of a job that began with two
+        self.check_scaled_down(process, 60, servers=1)
 
     def test_a_server_that_is_not_started_again_fails_the_job(self):
         process, servers = self.begin(2000, 0)

@@ -65,6 +65,23 @@ class DiskTest(harness.JobsTest):
         self.assertEqual((code, out), (0, "up\ndown\n"))
         self.assertEqual(self.home.leftovers(), [])
 
+    def test_the_last_lines_of_a_program_are_stored_later(self):
+        run = self.begin(last="seq 4000; echo last")
+        self.fill()
+        with open(self.mark, "w", encoding="ascii"):
+            pass
+        self.assertTrue(harness.poll_until(lambda: not any(p.kind == "worker" for p in self.home.processes()),
+                                           20 * harness.PATIENCE))
+        harness.poll_until(lambda: "are lost" in harness.said(run), 1)  # the lines have 10 s
+        os.remove(self.filler)
+        self.assertEqual(run.wait(30 * harness.PATIENCE), 0, harness.said(run)[-2000:])
+        self.assertNotIn("are lost", harness.said(run))
+        lines = "\n".join(["up", *map(str, range(1, 4001)), "last", ""])
+        for task in ("worker-0", "worker-1"):
+            code, out, _ = self.home.run("logs", "waits", task)
+            self.assertEqual((code, out), (0, lines))
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_an_end_that_only_the_journal_holds_is_recorded(self):
         run = self.begin(last="true")
         run.kill()

@@ -1,6 +1,7 @@
-"""Small limits of open files. SHOAL_BIN names the binary."""
+"""Small limits of open files and stacks. SHOAL_BIN names the binary."""
 import os
 import resource
+import signal
 import sys
 import unittest
 
@@ -14,7 +15,31 @@ def limit():
     resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, HARD))
 
 
+def small_stack():
+    resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10))
+
+
 class LimitsTest(harness.JobsTest):
+    def test_a_small_stack_is_enough_and_programs_keep_the_users_limit(self):
+        job = self.home.write("job.yaml", "name: small\ncommand: [sh, -c, 'ulimit -s']\nroles: {worker: {replicas: 2}}\n")
+        code, out, err = self.home.run("run", job, seconds=60, preexec_fn=small_stack)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(sorted(line.split(" | ")[1] for line in out.splitlines() if " | " in line), ["64", "64"])
+        self.assertEqual(self.home.leftovers(), [])
+        deep = self.home.write("deep.yaml", "name: deep\nx: " + "[" * 5000 + "]" * 5000 + "\n")
+        code, _, err = self.home.run("plan", deep, preexec_fn=small_stack)
+        self.assertEqual(code, 2, err)
+        self.assertIn("deep.yaml", err)
+
+    def test_signals_reach_a_command_with_a_small_stack(self):
+        job = self.home.write("job.yaml", "name: small\ncommand: [sh, -c, 'echo up; exec sleep 60']\n"
+                                          "roles: {worker: {replicas: 1}}\nlimits: {stop_grace: 1s}\n")
+        run = self.home.start("run", job, preexec_fn=small_stack)
+        self.assertTrue(harness.poll_until(lambda: "| up" in harness.said(run), 30 * harness.PATIENCE), harness.said(run))
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(30 * harness.PATIENCE), 130, harness.said(run))
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_more_tasks_than_descriptors_and_programs_with_the_users_limit(self):
         job = self.home.write("job.yaml", "name: many\ncommand: [sh, -c, 'ulimit -Sn; echo \"${SHOAL_OPEN_FILES-none}\"']\n"
                                           "roles: {worker: {replicas: 80}}\n")

@@ -63,6 +63,22 @@ class NamespaceTest(harness.JobsTest):
         self.assertEqual(run.wait(20 * harness.PATIENCE), 130)
         self.assertEqual(self.home.leftovers(), [])
 
+    def test_a_foreign_proc_makes_no_server_a_thief(self):
+        job = self.home.write("serves.yaml", "name: serves\nroles: {worker: {replicas: 1, ports: [p]}}\ncommand: [python3, -c, "
+                              "'import os, select, socket; s = socket.create_server((\"127.0.0.1\", int(os.environ[\"SHOAL_PORT\"]))); "
+                              "select.select([s], [], [], 2)']\n")
+        code, out, err = self.outside(KINDS[1], "run", job)
+        self.assertEqual(code, 0, out + err)
+        self.assertNotIn("is taken", out + err)
+
+    def test_without_a_loopback_interface_a_job_is_refused_at_once(self):
+        job = self.home.write("job.yaml", JOB.replace("@MEMORY@", "64Mi"))
+        code, out, err = self.outside(["unshare", "-n"], "run", job)
+        self.assertEqual(code, 5, out + err)
+        self.assertIn("its loopback interface is down", err)
+        self.assertIn("`ip link set lo up`", err)
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_a_killed_controllers_job_is_unattended_from_there(self):
         run = self.begin()
         self.until_state("running")
