@@ -59,7 +59,7 @@ class Run final : public JobRun {
         job_(std::move(stored.job)),
         event_batcher_({options.store, options.clock, loop, options.executors.store},
                        std::move(stored.record), EndedAttemptsOf(stored.events)),
-        reporter_(std::move(observer), &event_batcher_),
+        reporter_(std::move(observer), &event_batcher_, loop, dir_, options),
         logs_(LogStore(dir_), reporter_.observer().on_log),
         admission_(&options_, id_, &tasks_, AdmissionCalls()),
         coordinator_(LinkOptions(LastCoordinatorSeq(stored.events)), LinkCallbacks()),
@@ -432,7 +432,7 @@ void Run::Deliver(const rendezvous::JobEvent& event) {
   scale_requests_.ApplyEvent(event);
   if (event.type == rendezvous::JobEvent::Type::kJob && event.job_state != JobState::kStarting)
     reporter_.TellState(event.job_state, event.text);
-  if (reporter_.observer().on_event) reporter_.observer().on_event(event);
+  reporter_.TellEvent(event);
 }
 
 void Run::OnClosed(const Status& status) {
@@ -538,6 +538,7 @@ void Run::End(JobState state, const std::string& reason) {
   }
   const std::string why = state == JobState::kFailed ? pending_reasons_.Explain(reason) : reason;
   event_batcher_.End(state, why);
+  reporter_.FinishSeries();
   coordinator_.AckVerdict();
   calls_.CleanUp(state, [this](const Status& stopped) {
     if (!stopped.ok() && applier_.applied())

@@ -1,19 +1,25 @@
 // Tells the observer of a run what happens, and records it. Used by job_run.cc.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "controller/run/controller.h"
 #include "controller/run/event_batcher.h"
+#include "controller/series/series_files.h"
+#include "controller/series/series_recorder.h"
 
 namespace shoal::controller {
 
 // Must be used on the loop's thread. `events` must outlive it.
 class RunReporter {
  public:
-  RunReporter(Observer observer, EventBatcher* events)
-      : observer_(std::move(observer)), events_(events) {}
+  RunReporter(Observer observer, EventBatcher* events, net::Loop* loop,
+              const std::filesystem::path& job_dir, const ControllerOptions& options)
+      : observer_(std::move(observer)),
+        events_(events),
+        series_({SeriesDir(job_dir), loop, options.clock, options.executors.store}) {}
 
   const Observer& observer() const { return observer_; }
   // Tells the observer alone.
@@ -23,6 +29,13 @@ class RunReporter {
   void TellState(JobState state, const std::string& why) const {
     if (observer_.on_state) observer_.on_state(state, why);
   }
+  // An event of the coordinator; its numbers are kept for curves.
+  void TellEvent(const rendezvous::JobEvent& event) {
+    series_.AddEvent(event);
+    if (observer_.on_event) observer_.on_event(event);
+  }
+  // No more events come.
+  void FinishSeries() { series_.Finish(); }
   // Also records it.
   void Record(const std::string& text) {
     Note(text);
@@ -36,6 +49,7 @@ class RunReporter {
  private:
   const Observer observer_;
   EventBatcher* const events_;
+  SeriesRecorder series_;
 };
 
 }  // namespace shoal::controller
