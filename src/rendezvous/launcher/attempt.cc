@@ -16,6 +16,7 @@
 #include "job/execution/job_dir.h"
 #include "job/execution/state.h"
 #include "rendezvous/launcher/activity_tracker.h"
+#include "rendezvous/launcher/metric_lines.h"
 #include "rendezvous/launcher/port_conflict_watcher.h"
 #include "rendezvous/launcher/program.h"
 #include "rendezvous/launcher/program_end.h"
@@ -188,8 +189,12 @@ class TaskAttempt final : public Attempt {
 
   Status Spawn() {
     ProgramCallbacks calls;
-    calls.on_output = [this](int process, std::string_view bytes) {
+    const auto metrics = std::make_shared<MetricLines>(processes_, [this](json::object metric) {
+      calls_.on_report({{"progress", std::move(metric)}});
+    });
+    calls.on_output = [this, metrics](int process, std::string_view bytes) {
       Printed(process);
+      metrics->Feed(process, bytes, *last_output_.at);
       const bool more = Log(output_.Take(process, bytes));
       LookAtMatches();
       return more;
@@ -201,7 +206,8 @@ class TaskAttempt final : public Attempt {
     // A signal to this process that arrived before the end may not have been handled yet; it is the
     // loop's next event. A sender that signals all processes of a task reaches launcher and program
     // at about the same time.
-    calls.on_end = [this](const host::ProcessExit& exit) {
+    calls.on_end = [this, metrics](const host::ProcessExit& exit) {
+      metrics->Finish(Now());
       exit_ = exit;
       loop_->Post([this, alive = alive_] {
         if (*alive) ProgramEnded(*exit_);
