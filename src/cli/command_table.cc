@@ -19,6 +19,7 @@ const std::vector<Command>& Commands() {
       {"suspend", "Jobs", AddSuspend, nullptr, true},
       {"resume", "Jobs", AddResume, nullptr, true},
       {"scale", "Jobs", AddScale, nullptr, true},
+      {"plot", "Jobs", AddPlot, nullptr, true},
       {"outputs", "Jobs", AddOutputs, nullptr, true},
       {"exec", "Jobs", AddExec, CountArgsBeforeCommand},
       {"forward", "Jobs", AddForward},

@@ -12,6 +12,7 @@
 #include "controller/files/stage_files.h"
 #include "controller/files/state_home.h"
 #include "controller/jobs/job_json.h"
+#include "controller/jobs/series_json.h"
 #include "job/file/write_yaml.h"
 
 namespace shoal::api {
@@ -95,6 +96,10 @@ class RemoteJobs final : public controller::Jobs {
   Result<std::vector<OutputFile>> ListOutputs(const std::string& id) override;
   Status CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,
                      const fs::path& directory) override;
+  Result<std::vector<controller::SeriesInfo>> ListSeries(const std::string& id) override;
+  Result<std::vector<controller::SeriesBucket>> ReadSeries(
+      const std::string& id, const std::string& name,
+      const controller::SeriesRange& range) override;
   Result<std::vector<std::string>> Prune(Duration age) override;
   Result<std::vector<std::string>> PruneUnreadable() override;
   Result<std::unique_ptr<engine::Execution>> Exec(const std::string& id, const std::string& role,
@@ -360,6 +365,25 @@ Result<std::unique_ptr<controller::Jobs::Following>> RemoteJobs::FollowLogs(
 Result<std::vector<OutputFile>> RemoteJobs::ListOutputs(const std::string& id) {
   TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id, "/outputs")));
   return ParseItems<OutputFile>(reply, ParseOutputReply);
+}
+
+Result<std::vector<controller::SeriesInfo>> RemoteJobs::ListSeries(const std::string& id) {
+  TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id, "/series")));
+  return ParseItems<controller::SeriesInfo>(reply, controller::SeriesFromJson);
+}
+
+Result<std::vector<controller::SeriesBucket>> RemoteJobs::ReadSeries(
+    const std::string& id, const std::string& name, const controller::SeriesRange& range) {
+  const auto time = [](int64_t ms) { return FormatWall(WallTime(std::chrono::milliseconds(ms))); };
+  std::vector<std::pair<std::string, std::string>> query;
+  if (range.from_ms > -controller::kMaxSeriesTime) query.emplace_back("from", time(range.from_ms));
+  if (range.to_ms < controller::kMaxSeriesTime) query.emplace_back("to", time(range.to_ms));
+  constexpr size_t kMost = 100'000;  // of the route
+  query.emplace_back("points",
+                     std::to_string(range.points == 0 ? kMost : std::min(range.points, kMost)));
+  TRY_ASSIGN(const json::object reply,
+             client_->Get(JobTarget(id, "/series/" + net::PercentEncode(name)) + QueryText(query)));
+  return controller::PointsFromJson(reply);
 }
 
 Status RemoteJobs::CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,

@@ -17,6 +17,7 @@ constexpr int64_t kMaxPath = 4096;
 constexpr int64_t kMaxReplicas = 100'000;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr int64_t kTenYears = int64_t{10} * 365 * 86400;
+constexpr int64_t kMaxPoints = 100'000;
 constexpr int64_t kMaxLogRead = int64_t{8} << 20;
 
 Parameter Text(std::string_view name, std::string_view doc, int64_t most = 256) {
@@ -202,6 +203,27 @@ std::vector<Route> EventRoutes() {
   };
 }
 
+std::vector<Route> SeriesRoutes() {
+  using enum Access;
+  const auto read = Scope::kJobsRead;
+  return {
+      {.operation = Operation::kListSeries, .path = "/api/v1/jobs/{id}/series",
+       .name = "listSeries",
+       .doc = "The series of numbers that the job's tasks have reported (docs/metrics.md)",
+       .access = kJob, .role = Role::kViewer, .scope = read, .schema = "SeriesList"},
+      {.operation = Operation::kReadSeries, .path = "/api/v1/jobs/{id}/series/{name}",
+       .name = "readSeries", .doc = "The points of one of them, in equal periods",
+       .access = kJob, .role = Role::kViewer, .scope = read,
+       .query = {Time("from", "Only at or after this time (RFC 3339)"),
+                 Time("to", "Only at or before this time (RFC 3339)"),
+                 Number("points", 1, kMaxPoints, "At most this many periods [1000]")},
+       .schema = "SeriesPoints"},
+      {.operation = Operation::kMetrics, .path = "/metrics", .name = "metrics",
+       .doc = "The server's metrics in the text format of Prometheus (docs/metrics.md)",
+       .access = kAnyTeam, .role = Role::kViewer, .scope = read, .reply = Reply::kText},
+  };
+}
+
 std::vector<Route> DataRoutes() {
   using enum Access;
   const auto data = Scope::kDataRead;
@@ -352,8 +374,8 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part : {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(), DataRoutes(),
-                           UserRoutes(), TeamRoutes()})
+  for (const auto& part : {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(),
+                           SeriesRoutes(), DataRoutes(), UserRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -101,6 +101,19 @@ void AddData(json::object* all) {
   json::object part =
       Object({{"sha256", Of("string")}, {"received", Of("integer")}}, {"sha256", "received"});
   (*all)["Logs"] = Object({{"items", ListOf(std::move(log))}}, {"items"});
+  json::object series = Object({{"name", Text("TASK.METRIC, such as worker-0.loss")},
+                                {"points", Of("integer")},
+                                {"first_ms", Of("integer")},
+                                {"last_ms", Of("integer")}},
+                               {"name", "points", "first_ms", "last_ms"});
+  (*all)["SeriesList"] = Object({{"items", ListOf(std::move(series))}}, {"items"});
+  (*all)["SeriesPoints"] = Object({{"name", Of("string")},
+                                   {"time_ms", ListOf(Of("integer"))},
+                                   {"mean", ListOf(Of("number"))},
+                                   {"min", ListOf(Of("number"))},
+                                   {"max", ListOf(Of("number"))},
+                                   {"count", ListOf(Of("integer"))}},
+                                  {"name", "time_ms", "mean", "min", "max", "count"});
   (*all)["Outputs"] = Object({{"items", ListOf(std::move(output))}, {"declared", Of("object")}},
                              {"items", "declared"});
   (*all)["MissingFiles"] = Object({{"missing", ListOf(std::move(part))}}, {"missing"});

@@ -21,6 +21,7 @@
 #include "controller/store/records.h"
 #include "controller/store/store.h"
 #include "controller/supervisor/supervisor.h"
+#include "net/http/http_server.h"
 #include "net/http/server_exchange.h"
 
 namespace shoal::api {
@@ -45,6 +46,7 @@ struct Backend {
   // Runs a task on a thread that may wait; false if too many wait.
   std::function<bool(std::function<void()>)> defer;
   std::function<bool()> stopping;
+  std::function<net::HttpServerStats()> http_stats;  // may be empty
 };
 
 // Held by shared_ptr; used by one thread at a time.

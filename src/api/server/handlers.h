@@ -47,6 +47,13 @@ void FindMissingFiles(const Backend& backend, const CallPtr& call);
 void GetFile(const Backend& backend, const CallPtr& call);
 void PutFile(const Backend& backend, const CallPtr& call);
 
+// series_handlers.cc
+void ListSeries(const Backend& backend, const CallPtr& call);
+void ReadSeries(const Backend& backend, const CallPtr& call);
+
+// metrics_handler.cc
+void AnswerMetrics(const Backend& backend, const CallPtr& call);
+
 // people_handlers.cc
 void ListUsers(const Backend& backend, const CallPtr& call);
 void CreateUser(const Backend& backend, const CallPtr& call);

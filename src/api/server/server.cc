@@ -131,6 +131,10 @@ class ShoalServer final : public Server {
     backend.default_engine = options_.default_engine;
     backend.version = options_.version;
     backend.stopping = [this] { return stopping_.load(); };
+    backend.http_stats = [this] {
+      const net::HttpServer* const http = started_http_.load();
+      return http == nullptr ? net::HttpServerStats{} : http->stats();
+    };
     RestServerOptions rest;
     rest.later = [this](Duration delay, std::function<void()> fn) {
       followers_->Later(delay, std::move(fn));
@@ -144,6 +148,7 @@ class ShoalServer final : public Server {
     http.max_body = rest_->max_body();
     http.allowed_origins = options_.allowed_origins;
     TRY_ASSIGN(http_, net::HttpServer::Start(std::move(http)));
+    started_http_ = http_.get();
     return Status::Ok();
   }
 
@@ -162,6 +167,7 @@ class ShoalServer final : public Server {
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<net::HttpServer> http_;
   std::atomic<bool> stopping_{false};
+  std::atomic<const net::HttpServer*> started_http_{nullptr};
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ void AddTrain(CLI::App& app, Run* chosen);
 void AddRun(CLI::App& app, Run* chosen);
 void AddSubmit(CLI::App& app, Run* chosen);
 void AddPlan(CLI::App& app, Run* chosen);
+void AddPlot(CLI::App& app, Run* chosen);
 void AddSchedule(CLI::App& app, Run* chosen);
 void AddImport(CLI::App& app, Run* chosen);
 void AddSubmitDmlc(CLI::App& app, Run* chosen);

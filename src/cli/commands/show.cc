@@ -1,16 +1,24 @@
 // `shoal show JOB`: prints the record of a job.
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/jobs/curves.h"
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/open_jobs.h"
+#include "cli/terminal/curve_chart.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/stall_report.h"
 #include "controller/jobs/job_json.h"
+#include "controller/jobs/series_json.h"
 
 namespace shoal::cli {
 namespace {
@@ -19,10 +27,50 @@ using controller::JobRecord;
 
 using controller::JobDetails;
 
-Result<JobDetails> Find(const Context& context, const std::string& prefix) {
-  TRY_ASSIGN(const auto jobs, OpenJobs(context));
-  TRY_ASSIGN(const controller::JobView job, jobs->Find(prefix));
-  return jobs->Describe(job.record.id);
+struct ShowArguments {
+  std::string prefix;
+  bool curves = false;
+  std::vector<std::string> metrics;
+};
+
+// Columns of the terminal; $COLUMNS or 80 without one.
+int TerminalWidth() {
+  struct winsize size {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* const columns = std::getenv("COLUMNS");
+  const int width = columns == nullptr ? 0 : std::atoi(columns);
+  return width > 0 ? std::min(width, 1000) : 80;
+}
+
+std::string TitleOf(const Curve& curve) {
+  const std::string last = ShortNumber(curve.points.back().value);
+  std::string title = curve.metric + "  " + last;
+  if (curve.tasks > 1)
+    title += fmt::format("  ({} of {} tasks)", curve.summed ? "sum" : "mean", curve.tasks);
+  return title;
+}
+
+Result<std::string> CurvesText(controller::Jobs* jobs, const std::string& id,
+                               std::vector<std::string> metrics) {
+  TRY_ASSIGN(const auto series, jobs->ListSeries(id));
+  if (series.empty())
+    return NotFound(id + " has reported no numbers (docs/metrics.md: how programs report them)");
+  const std::vector<std::string> all = MetricNames(series);
+  if (metrics.empty()) metrics = MainMetrics(all);
+  if (metrics.empty()) metrics = all;
+  const ChartStyle style{.width = TerminalWidth(), .utf8 = LocaleIsUtf8()};
+  std::string text;
+  for (const std::string& metric : metrics) {
+    TRY_ASSIGN(const Curve curve, ReadCurve(jobs, id, series, metric, ChartPoints(style)));
+    if (curve.points.empty()) continue;
+    std::vector<std::pair<double, double>> points;
+    for (const CurvePoint& point : curve.points) points.emplace_back(point.seconds, point.value);
+    const std::string end = FormatDuration(std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double>(curve.points.back().seconds)));
+    text += (text.empty() ? "" : "\n") + TitleOf(curve) + "\n";
+    for (const std::string& line : DrawChart(points, end, style)) text += line + "\n";
+  }
+  return text;
 }
 
 std::string EndText(const controller::TaskRecord& task) {
@@ -74,38 +122,69 @@ std::string TextOf(const JobDetails& shown) {
   return out + "\nhistory\n" + History(shown.events, job.submitted);
 }
 
-int Show(const Context& context, const std::string& prefix) {
-  const Result<JobDetails> shown = Find(context, prefix);
-  if (!shown.ok()) return PrintError(shown.status());
-  if (!context.json) return PrintResult(TextOf(*shown));
-  const controller::JobView& view = shown->view;
+// The names and extents of the job's series; empty if they cannot be read.
+json::array SeriesJson(const Result<std::vector<controller::SeriesInfo>>& series) {
+  json::array list;
+  if (!series.ok()) return list;
+  for (const controller::SeriesInfo& info : *series) list.push_back(controller::SeriesToJson(info));
+  return list;
+}
+
+json::object JsonOf(const JobDetails& shown) {
+  const controller::JobView& view = shown.view;
   json::object out = controller::JobToJson(view.record, view.unattended);
   if (!view.directory.empty()) out["directory"] = view.directory;
   out["job"] = view.record.job;
   json::array tasks;
-  for (const controller::TaskRecord& task : shown->tasks)
+  for (const controller::TaskRecord& task : shown.tasks)
     tasks.push_back(controller::TaskToJson(task));
   out["tasks"] = std::move(tasks);
   json::array events;
-  for (const controller::Event& event : shown->events)
+  for (const controller::Event& event : shown.events)
     events.push_back(controller::EventToJson(event));
   out["events"] = std::move(events);
+  return out;
+}
+
+int Show(const Context& context, const ShowArguments& arguments) {
+  const auto jobs = OpenJobs(context);
+  if (!jobs.ok()) return PrintError(jobs.status());
+  const Result<controller::JobView> job = (*jobs)->Find(arguments.prefix);
+  if (!job.ok()) return PrintError(job.status());
+  const std::string& id = job->record.id;
+  if (arguments.curves || !arguments.metrics.empty()) {
+    const Result<std::string> text = CurvesText(jobs->get(), id, arguments.metrics);
+    return text.ok() ? PrintResult(*text) : PrintError(text.status());
+  }
+  const Result<JobDetails> shown = (*jobs)->Describe(id);
+  if (!shown.ok()) return PrintError(shown.status());
+  if (!context.json) return PrintResult(TextOf(*shown));
+  json::object out = JsonOf(*shown);
+  out["series"] = SeriesJson((*jobs)->ListSeries(id));
   return PrintResult(ToPrettyText(out) + "\n");
 }
 
 constexpr const char* kShowFooter = R"help(Examples:
   shoal show word2vec-7f3a9c
-  shoal show word --json | jq .tasks      an unambiguous prefix of the name suffices)help";
+  shoal show word --json | jq .tasks      an unambiguous prefix of the name suffices
+  shoal show word2vec-7f3a9c --curves     draws loss and speed
+  shoal show word2vec-7f3a9c --metric memory_bytes)help";
 
 }  // namespace
 
 void AddShow(CLI::App& app, Run* chosen) {
-  auto prefix = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand("show", "Show a job: state, tasks, results, history");
-  sub->add_option("JOB", *prefix, "Name of the job, or an unambiguous prefix")->required();
+  auto arguments = std::make_shared<ShowArguments>();
+  CLI::App* sub = app.add_subcommand("show", "Show a job: state, tasks, results, history, curves");
+  sub->add_option("JOB", arguments->prefix, "Name of the job, or an unambiguous prefix")
+      ->required();
+  sub->add_flag("--curves", arguments->curves, "Draw the numbers that its tasks reported");
+  sub->add_option("--metric", arguments->metrics,
+                  "Draw this number [losses and speeds] (can be repeated)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   sub->footer(kShowFooter);
-  sub->callback([prefix, chosen] {
-    *chosen = [prefix](const Context& context) { return Show(context, *prefix); };
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return Show(context, *arguments); };
   });
 }
 

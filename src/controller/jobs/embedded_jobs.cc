@@ -8,6 +8,7 @@
 #include "controller/jobs/session.h"
 #include "controller/jobs/stop_request.h"
 #include "controller/recovery/prune.h"
+#include "controller/series/series_files.h"
 #include "controller/threads/loop_task_group.h"
 
 namespace shoal::controller {
@@ -133,6 +134,13 @@ class EmbeddedJobs final : public Jobs {
   Status CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,
                      const std::filesystem::path& directory) override {
     return controller::CopyOutputs(Dir(id), files, directory);
+  }
+  Result<std::vector<SeriesInfo>> ListSeries(const std::string& id) override {
+    return controller::ListSeries(SeriesDir(Dir(id)));
+  }
+  Result<std::vector<SeriesBucket>> ReadSeries(const std::string& id, const std::string& name,
+                                               const SeriesRange& range) override {
+    return controller::ReadSeries(SeriesDir(Dir(id)), name, range);
   }
   Result<std::vector<std::string>> Prune(Duration age) override {
     return controller::Prune(&session_->store(), session_->home(), RealClock::Get()->Wall(), age);

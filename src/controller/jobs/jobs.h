@@ -18,6 +18,7 @@
 #include "controller/files/log_store.h"
 #include "controller/files/outputs.h"
 #include "controller/run/controller.h"
+#include "controller/series/series_reader.h"
 #include "controller/store/job_record.h"
 #include "engine/executes.h"
 #include "job/spec/job.h"
@@ -121,6 +122,13 @@ class Jobs {
   virtual Result<std::vector<OutputFile>> ListOutputs(const std::string& id) = 0;
   virtual Status CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,
                              const std::filesystem::path& directory) = 0;
+
+  // The series of numbers that the job's tasks have reported, by name. ReadSeries: NotFound names
+  // some of them.
+  virtual Result<std::vector<SeriesInfo>> ListSeries(const std::string& id) = 0;
+  virtual Result<std::vector<SeriesBucket>> ReadSeries(const std::string& id,
+                                                       const std::string& name,
+                                                       const SeriesRange& range) = 0;
 
   // Removes records, logs and directories of the jobs that ended at least `age` ago; returns their
   // ids.
