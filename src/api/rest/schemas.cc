@@ -101,6 +101,11 @@ void AddData(json::object* all) {
   json::object part =
       Object({{"sha256", Of("string")}, {"received", Of("integer")}}, {"sha256", "received"});
   (*all)["Logs"] = Object({{"items", ListOf(std::move(log))}}, {"items"});
+  (*all)["LogTimes"] =
+      Object({{"modified",
+               json::object{{"type", "integer"}, {"description", "When the log was last written"}}},
+              {"items", ListOf(ListOf(Of("integer")))}},
+             {"modified", "items"});
   (*all)["Outputs"] = Object({{"items", ListOf(std::move(output))}, {"declared", Of("object")}},
                              {"items", "declared"});
   (*all)["MissingFiles"] = Object({{"missing", ListOf(std::move(part))}}, {"missing"});

@@ -47,6 +47,10 @@ void FindMissingFiles(const Backend& backend, const CallPtr& call);
 void GetFile(const Backend& backend, const CallPtr& call);
 void PutFile(const Backend& backend, const CallPtr& call);
 
+// log_handlers.cc
+void ReadLogTimes(const Backend& backend, const CallPtr& call);
+void SearchLogs(const Backend& backend, const CallPtr& call);
+
 // people_handlers.cc
 void ListUsers(const Backend& backend, const CallPtr& call);
 void CreateUser(const Backend& backend, const CallPtr& call);
