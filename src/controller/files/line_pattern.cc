@@ -142,7 +142,7 @@ void LinePattern::FindLines(
       hit = static_cast<size_t>(match.data() - text.data());
     }
     // An empty match behind the last line feed is in no line.
-    if (hit >= text.size()) return;
+    if (hit >= text.size() && text.back() == '\n') return;
     const void* const before = hit == at ? nullptr : ::memrchr(text.data() + at, '\n', hit - at);
     const size_t begin =
         before == nullptr ? at

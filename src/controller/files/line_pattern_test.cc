@@ -77,16 +77,14 @@ TEST(LinePattern, BadOnesAreExplained) {
            {"\\", "trailing \\"},
            {"(?<=a)b", "invalid perl operator"},
            {"(a)\\1", "invalid escape sequence"},
-           {"\xff", "invalid UTF-8"},
+           {"\xff", "UTF-8"},
            {"a\nb", "line feed"},
            {std::string(5000, 'a'), "5000 bytes"},
-           {"((((((((((a{100}){100}){100}){100}){100}){100}){100}){100}){100}){100})",
-            "bad repetition operator|too large"}}) {
+           {"((((((a{100}){100}){100}){100}){100}){100})", "is not valid"}}) {
     const auto compiled = LinePattern::Compile(text);
     ASSERT_FALSE(compiled.ok()) << text;
     EXPECT_EQ(compiled.status().code(), Code::kInvalidArgument);
-    if (part.find('|') == std::string::npos)
-      EXPECT_THAT(compiled.status().message(), HasSubstr(part));
+    EXPECT_THAT(compiled.status().message(), HasSubstr(part));
   }
 }
 

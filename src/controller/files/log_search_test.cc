@@ -191,7 +191,9 @@ TEST_F(LogSearchTest, GoesOnFromAPosition) {
     std::string position;
     for (bool more = true; more;) {
       LogSearch search(Sources(), Grep("x"), {}, false);
-      if (!position.empty()) ASSERT_TRUE(search.Resume(position).ok());
+      if (!position.empty()) {
+        ASSERT_TRUE(search.Resume(position).ok());
+      }
       more = search
                  .Step(bytes,
                        [&](const FoundLine& found) {
