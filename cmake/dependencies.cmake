@@ -13,6 +13,8 @@ find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(PQ REQUIRED libpq)
+# Linked statically: a shared one would be loaded by each command.
+find_library(RE2_LIBRARY NAMES libre2.a re2 REQUIRED)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 if(SHOAL_TESTS)
   find_package(GTest REQUIRED)

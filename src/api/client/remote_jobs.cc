@@ -5,6 +5,7 @@
 
 #include "api/client/job_stream.h"
 #include "api/client/remote_run.h"
+#include "api/client/search_logs.h"
 #include "api/client/upload.h"
 #include "api/rest/job_json.h"
 #include "base/file.h"
@@ -87,6 +88,10 @@ class RemoteJobs final : public controller::Jobs {
                                           const LogSelection& selection) override;
   Result<std::string> ReadLog(const std::string& id, const LogKey& key, int64_t offset,
                               size_t limit) override;
+  Result<rendezvous::LogTimes> ReadLogTimes(const std::string& id, const LogKey& key,
+                                            int64_t from) override;
+  Status SearchLogs(const controller::LogSearchRequest& request,
+                    const controller::OnFoundLine& on_found) override;
   Result<int64_t> TailOffset(const std::string& id, const LogKey& key, int lines) override;
   Result<std::unique_ptr<Following>> FollowLogs(net::Loop* loop, const std::string& id,
                                                 const LogSelection& selection,
@@ -321,6 +326,21 @@ Result<std::string> RemoteJobs::ReadLog(const std::string& id, const LogKey& key
                  {"limit", std::to_string(std::min<size_t>(limit, 8 << 20))}});
   TRY_ASSIGN(net::HttpReply reply, client_->Call(request));
   return std::move(reply.body);
+}
+
+Result<rendezvous::LogTimes> RemoteJobs::ReadLogTimes(const std::string& id, const LogKey& key,
+                                                      int64_t from) {
+  const std::string task = key.role + "-" + std::to_string(key.index);
+  TRY_ASSIGN(const json::object reply,
+             client_->Get(JobTarget(id, "/logs/" + net::PercentEncode(task) + "/" +
+                                            std::to_string(key.attempt) + "/times") +
+                          QueryText({{"from", std::to_string(from)}})));
+  return ParseLogTimesReply(reply);
+}
+
+Status RemoteJobs::SearchLogs(const controller::LogSearchRequest& request,
+                              const controller::OnFoundLine& on_found) {
+  return SearchRemoteLogs(*client_, request, on_found);
 }
 
 Result<int64_t> RemoteJobs::TailOffset(const std::string& id, const LogKey& key, int lines) {

@@ -1,5 +1,6 @@
 #include "api/rest/job_json.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -135,6 +136,34 @@ Result<controller::LogInfo> ParseLogReply(const json::object& object) {
   log.key.index = static_cast<int>(index);
   log.key.attempt = static_cast<int>(attempt);
   return log;
+}
+
+// Microseconds, not RFC 3339: an index has an entry for each second.
+json::object LogTimesToReply(const rendezvous::LogTimes& times) {
+  json::array items;
+  for (const rendezvous::LogTime& entry : times.entries)
+    items.push_back(json::array{entry.offset, entry.time.time_since_epoch().count()});
+  return {{"modified", times.modified.time_since_epoch().count()}, {"items", std::move(items)}};
+}
+
+Result<rendezvous::LogTimes> ParseLogTimesReply(const json::object& object) {
+  rendezvous::LogTimes times;
+  TRY_ASSIGN(const int64_t modified, GetInt(object, "modified"));
+  times.modified = WallOf(modified);
+  const json::value* const items = object.if_contains("items");
+  if (items == nullptr || !items->is_array())
+    return DataLoss("the server's answer has no list of times");
+  for (const json::value& item : items->get_array()) {
+    const json::array* const pair = item.if_array();
+    if (pair == nullptr || pair->size() != 2 || !(*pair)[0].is_int64() || !(*pair)[1].is_int64())
+      return DataLoss("the server's list of times has an item that is no offset and time");
+    times.entries.push_back({(*pair)[0].get_int64(), WallOf((*pair)[1].get_int64())});
+  }
+  const auto& entries = times.entries;
+  if (!std::ranges::is_sorted(entries, {}, &rendezvous::LogTime::offset) ||
+      entries.size() > rendezvous::kMaxLogTimes)
+    return DataLoss("the server's list of times is not in order, or too long");
+  return times;
 }
 
 json::object OutputToReply(const controller::OutputFile& file) {

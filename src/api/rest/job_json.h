@@ -28,6 +28,9 @@ Result<controller::Event> ParseEventReply(const json::object& object);
 json::object LogToReply(const controller::LogInfo& log);
 Result<controller::LogInfo> ParseLogReply(const json::object& object);
 
+json::object LogTimesToReply(const rendezvous::LogTimes& times);
+Result<rendezvous::LogTimes> ParseLogTimesReply(const json::object& object);
+
 json::object OutputToReply(const controller::OutputFile& file);
 Result<controller::OutputFile> ParseOutputReply(const json::object& object);
 

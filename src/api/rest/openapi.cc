@@ -118,6 +118,7 @@ json::object SuccessOf(const Route& route) {
   if (route.reply == Reply::kJson) content[kJsonType] = json::object{{"schema", Ref(route.schema)}};
   if (route.reply == Reply::kText)
     content["text/plain"] = json::object{{"schema", json::object{{"type", "string"}}}};
+  if (route.reply == Reply::kJsonLines) content["application/jsonl"] = json::object();
   if (route.reply == Reply::kBytes) content["application/octet-stream"] = json::object();
   const bool events = route.reply == Reply::kEvents || route.operation == Operation::kListEvents ||
                       route.operation == Operation::kListJobEvents;

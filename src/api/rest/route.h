@@ -40,6 +40,8 @@ enum class Operation : uint8_t {
   kWatch,
   kListLogs,
   kReadLog,
+  kReadLogTimes,
+  kSearchLogs,
   kListOutputs,
   kReadOutput,
   kListSeries,
@@ -92,7 +94,7 @@ struct Parameter {
 };
 
 enum class Body : uint8_t { kNone, kJson, kBytes };
-enum class Reply : uint8_t { kJson, kText, kBytes, kEvents, kWebSocket, kNothing };
+enum class Reply : uint8_t { kJson, kText, kBytes, kEvents, kJsonLines, kWebSocket, kNothing };
 
 struct Route {
   Operation operation;

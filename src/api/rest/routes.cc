@@ -224,7 +224,7 @@ std::vector<Route> SeriesRoutes() {
   };
 }
 
-std::vector<Route> DataRoutes() {
+std::vector<Route> LogRoutes() {
   using enum Access;
   const auto data = Scope::kDataRead;
   return {
@@ -239,6 +239,36 @@ std::vector<Route> DataRoutes() {
                  Number("limit", 1, kMaxLogRead, "At most this many bytes [1 MiB]"),
                  Number("tail", 0, 1'000'000'000, "Begin with the last lines instead")},
        .reply = Reply::kBytes},
+      {.operation = Operation::kReadLogTimes,
+       .path = "/api/v1/jobs/{id}/logs/{task}/{attempt}/times", .name = "readLogTimes",
+       .doc = "When bytes of an attempt's output were stored: pairs of an offset and microseconds "
+              "since 1970, from the one that covers `from` on, at most 16384",
+       .access = kJob, .role = Role::kViewer, .scope = data,
+       .query = {Number("from", 0, kMaxBytes, "An offset [0]")}, .schema = "LogTimes"},
+      {.operation = Operation::kSearchLogs, .path = "/api/v1/logs", .name = "searchLogs",
+       .doc = "The lines of all jobs of the user's teams that fulfil all conditions, newest job "
+              "first, as one JSON object per line. The last object has `next` where the search "
+              "reached its limit of lines or 10 s, else `end`",
+       .access = kAnyTeam, .role = Role::kViewer, .scope = data, .audited = Audited::kRead,
+       .query = {Text("grep", "A regular expression in RE2's syntax", 4096),
+                 Flag("ignore_case", "Compare letters without their case"),
+                 Text("team", "Only jobs of this team", 64),
+                 Text("role", "Only tasks of this role", 200),
+                 Number("index", 0, 1'000'000, "Only tasks with this number"),
+                 Number("attempt", 0, 1'000'000, "Only this attempt, from 0"),
+                 Time("since", "Only lines stored at or after this time (RFC 3339)"),
+                 Time("until", "Only lines stored before this time (RFC 3339)"),
+                 Flag("times", "With the times of lines"),
+                 Number("limit", 1, 100'000, "Lines at most [1000]"),
+                 Text("after", "The `next` of the reply before", 4096)},
+       .reply = Reply::kJsonLines},
+  };
+}
+
+std::vector<Route> DataRoutes() {
+  using enum Access;
+  const auto data = Scope::kDataRead;
+  return {
       {.operation = Operation::kListOutputs, .path = "/api/v1/jobs/{id}/outputs",
        .name = "listOutputs", .doc = "The files that tasks wrote to $SHOAL_OUTPUT",
        .access = kJob, .role = Role::kViewer, .scope = data, .schema = "Outputs"},
@@ -374,8 +404,9 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part : {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(),
-                           SeriesRoutes(), DataRoutes(), UserRoutes(), TeamRoutes()})
+  for (const auto& part :
+       {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(),
+        DataRoutes(), UserRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

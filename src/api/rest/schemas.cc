@@ -114,6 +114,11 @@ void AddData(json::object* all) {
                                    {"max", ListOf(Of("number"))},
                                    {"count", ListOf(Of("integer"))}},
                                   {"name", "time_ms", "mean", "min", "max", "count"});
+  (*all)["LogTimes"] =
+      Object({{"modified",
+               json::object{{"type", "integer"}, {"description", "When the log was last written"}}},
+              {"items", ListOf(ListOf(Of("integer")))}},
+             {"modified", "items"});
   (*all)["Outputs"] = Object({{"items", ListOf(std::move(output))}, {"declared", Of("object")}},
                              {"items", "declared"});
   (*all)["MissingFiles"] = Object({{"missing", ListOf(std::move(part))}}, {"missing"});

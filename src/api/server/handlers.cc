@@ -29,6 +29,8 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kWatch, WatchJobs},
     {Operation::kListLogs, ListLogs},
     {Operation::kReadLog, ReadLog},
+    {Operation::kReadLogTimes, ReadLogTimes},
+    {Operation::kSearchLogs, SearchLogs},
     {Operation::kListOutputs, ListOutputs},
     {Operation::kReadOutput, ReadOutput},
     {Operation::kListSeries, ListSeries},

@@ -54,6 +54,10 @@ void ReadSeries(const Backend& backend, const CallPtr& call);
 // metrics_handler.cc
 void AnswerMetrics(const Backend& backend, const CallPtr& call);
 
+// log_handlers.cc
+void ReadLogTimes(const Backend& backend, const CallPtr& call);
+void SearchLogs(const Backend& backend, const CallPtr& call);
+
 // people_handlers.cc
 void ListUsers(const Backend& backend, const CallPtr& call);
 void CreateUser(const Backend& backend, const CallPtr& call);

@@ -10,9 +10,12 @@
 #include "controller/recovery/prune.h"
 #include "controller/series/series_files.h"
 #include "controller/threads/loop_task_group.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::controller {
 namespace {
+
+constexpr int kSearchPage = 1000;
 
 Status EndedAlready(const JobRecord& job) {
   return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)) +
@@ -119,6 +122,11 @@ class EmbeddedJobs final : public Jobs {
                               size_t limit) override {
     return Logs(id).Read(key, offset, limit);
   }
+  Result<rendezvous::LogTimes> ReadLogTimes(const std::string& id, const LogKey& key,
+                                            int64_t from) override {
+    return rendezvous::ReadLogTimes(job::JobDir(Dir(id)).logs(), key, from);
+  }
+  Status SearchLogs(const LogSearchRequest& request, const OnFoundLine& on_found) override;
   Result<int64_t> TailOffset(const std::string& id, const LogKey& key, int lines) override {
     return Logs(id).TailOffset(key, lines);
   }
@@ -316,6 +324,23 @@ Status EmbeddedJobs::Scale(const std::string& id, const std::string& role, int r
   }
   TRY_ASSIGN(rendezvous::CoordinatorClientOptions options, session_->ObserverClientOptions(job));
   return SendScaleRequest(std::move(options), role, replicas).With("job " + id);
+}
+
+Status EmbeddedJobs::SearchLogs(const LogSearchRequest& request, const OnFoundLine& on_found) {
+  TRY_ASSIGN(LineFilter filter, MakeLineFilter(request));
+  const auto sources = [&](const std::string& cursor) -> Result<LogSources> {
+    JobFilter wanted;
+    if (!request.team.empty()) wanted.teams = {request.team};
+    TRY_ASSIGN(const JobPage page, session_->store().ListPage(wanted, cursor, kSearchPage));
+    LogSources found;
+    for (const JobSummary& job : page.jobs) found.jobs.push_back({job.id, Dir(job.id)});
+    found.next = page.next;
+    return found;
+  };
+  LogSearch search(sources, std::move(filter), request.selection, request.times);
+  int64_t left = request.limit;
+  const auto found = [&](const FoundLine& line) { return on_found(line) && --left > 0; };
+  return left > 0 ? search.Step(INT64_MAX, found).status() : Status::Ok();
 }
 
 Result<std::unique_ptr<Jobs::Following>> EmbeddedJobs::FollowLogs(

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "controller/files/log_search.h"
 #include "controller/files/log_store.h"
 #include "controller/files/outputs.h"
 #include "controller/run/controller.h"
@@ -24,6 +25,7 @@
 #include "job/spec/job.h"
 #include "job/text/field_locations.h"
 #include "net/event_loop.h"
+#include "rendezvous/logs/log_times.h"
 
 namespace shoal::controller {
 
@@ -104,8 +106,14 @@ class Jobs {
   // At most `limit` bytes from `offset`; empty at the end.
   virtual Result<std::string> ReadLog(const std::string& id, const LogKey& key, int64_t offset,
                                       size_t limit) = 0;
+  // When the bytes from `from` on were stored: the entries from the one that covers `from` on, at
+  // most rendezvous::kMaxLogTimes.
+  virtual Result<rendezvous::LogTimes> ReadLogTimes(const std::string& id, const LogKey& key,
+                                                    int64_t from) = 0;
   // Offset at which the last `lines` lines begin.
   virtual Result<int64_t> TailOffset(const std::string& id, const LogKey& key, int lines) = 0;
+  // Calls `on_found` with the selected lines of all jobs, newest job first, until it returns false.
+  virtual Status SearchLogs(const LogSearchRequest& request, const OnFoundLine& on_found) = 0;
   // Calls `on_bytes` on the loop's thread for all bytes from the offsets `from` on, including new
   // attempts, then `on_end` once: OK when the job has ended and all bytes were delivered. Ends with
   // the destruction of the result.

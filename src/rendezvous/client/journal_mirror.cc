@@ -56,7 +56,7 @@ Status JournalMirror::AppendLog(const LogKey& key, int64_t offset, std::string_v
   if (!IsFileName(key)) return InvalidArgument("a log of a task whose name is none");
   auto found = open_.find(key);
   if (found == open_.end()) {
-    TRY_ASSIGN(LogWriter writer, LogWriter::Open(logs_, key));
+    TRY_ASSIGN(TimedLogWriter writer, TimedLogWriter::Open(logs_, key, RealClock::Get()));
     found = open_.emplace(key, std::move(writer)).first;
   }
   return found->second.Append(offset, bytes).status().With(LogFileName(key));

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "rendezvous/logs/log_segment.h"
+#include "rendezvous/logs/timed_log_writer.h"
 
 namespace shoal::rendezvous {
 
@@ -48,7 +49,7 @@ class JournalMirror {
   UniqueFd journal_;
   int64_t journal_bytes_ = 0;
   std::map<LogKey, int64_t> offsets_;
-  std::map<LogKey, LogWriter> open_;
+  std::map<LogKey, TimedLogWriter> open_;
 };
 
 }  // namespace shoal::rendezvous

@@ -25,8 +25,8 @@
 #include "rendezvous/bootstrap/job_files.h"
 #include "rendezvous/launcher/attempt.h"
 #include "rendezvous/launcher/engine_interface.h"
-#include "rendezvous/logs/log_segment.h"
 #include "rendezvous/logs/log_spool.h"
+#include "rendezvous/logs/timed_log_writer.h"
 #include "rendezvous/protocol/cluster_message.h"
 #include "rendezvous/protocol/coordinator_connection.h"
 #include "rendezvous/protocol/messages.h"
@@ -372,7 +372,7 @@ class TaskLauncher final : public Launcher {
   Status WriteHere(std::string_view text) {
     TRY(FaultPoint("launcher.log"));
     if (!segment_) {
-      TRY_ASSIGN(LogWriter writer, LogWriter::Open(LogsDir(), {role_, index_, attempt_}));
+      TRY_ASSIGN(auto writer, TimedLogWriter::Open(LogsDir(), {role_, index_, attempt_}));
       segment_.emplace(std::move(writer));
     }
     return segment_->Append(segment_->size(), text).status();
@@ -532,10 +532,10 @@ class TaskLauncher final : public Launcher {
   std::string cluster_;
   int attempt_ = -1;
   LogSpool spool_;
-  bool shares_ = false;               // the coordinator's directory is visible here
-  bool here_ = false;                 // this launcher writes the attempt's log
-  std::optional<LogWriter> segment_;  // opened with the first line
-  int64_t reported_log_bytes_ = 0;    // on this connection
+  bool shares_ = false;                    // the coordinator's directory is visible here
+  bool here_ = false;                      // this launcher writes the attempt's log
+  std::optional<TimedLogWriter> segment_;  // opened with the first line
+  int64_t reported_log_bytes_ = 0;         // on this connection
   net::Loop::Id growth_timer_ = 0;
   bool port_conflict_sent_ = false;    // on this connection
   int reported_conflicts_ = 0;         // that only the program reported

@@ -146,8 +146,9 @@ Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey
                             int64_t offset, size_t limit) {
   TRY_ASSIGN(const UniqueFd fd, OpenFile(directory / LogFileName(key), O_RDONLY));
   auto bytes = ReadAt(fd.get(), offset, limit);
-  if (bytes.ok()) FillHoles(fd.get(), offset, &*bytes);
-  return bytes.ok() ? bytes : bytes.status().With("cannot read " + LogFileName(key));
+  if (!bytes.ok()) return bytes.status().With("cannot read " + LogFileName(key));
+  FillHoles(fd.get(), offset, &*bytes);
+  return bytes;
 }
 
 Result<std::string> ReadAt(int fd, int64_t offset, size_t limit) {

@@ -24,7 +24,7 @@ int64_t TaskLogs::Written(const LogKey& key, int64_t bytes) {
 int64_t TaskLogs::Store(const LogKey& key, int64_t offset, std::string_view bytes) {
   auto found = open_.find(key);
   if (found == open_.end()) {
-    auto writer = LogWriter::Open(directory_, key);
+    auto writer = TimedLogWriter::Open(directory_, key, clock_);
     if (!writer.ok()) {
       Lost(key, writer.status());
       return 0;
@@ -108,7 +108,7 @@ std::vector<LogKey> TaskLogs::Unacked() {
 bool TaskLogs::Finish(const LogKey& key) {
   std::error_code error;
   if (!open_.contains(key) && std::filesystem::exists(directory_ / LogFileName(key), error)) {
-    auto writer = LogWriter::Open(directory_, key);
+    auto writer = TimedLogWriter::Open(directory_, key, clock_);
     if (!writer.ok()) {
       Lost(key, writer.status());
       return true;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "rendezvous/logs/log_segment.h"
+#include "rendezvous/logs/timed_log_writer.h"
 
 namespace shoal::rendezvous {
 
@@ -65,7 +66,7 @@ class TaskLogs {
 
  private:
   struct Open {
-    LogWriter writer;
+    TimedLogWriter writer;
     int64_t acked = 0;
     int64_t mirrored = INT64_MAX;  // by the controller
     std::string pending = {};      // bytes that could not be stored
