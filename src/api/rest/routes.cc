@@ -6,6 +6,8 @@
 namespace shoal::api {
 namespace {
 
+// Of a position with an offset in each of many logs.
+constexpr int64_t kMaxPosition = 64 << 10;
 constexpr size_t kSmallBody = size_t{64} << 10;
 constexpr size_t kJobBody = size_t{64} << 20;  // a manifest may have 48 MiB
 constexpr size_t kDigestsBody = size_t{16} << 20;
@@ -193,8 +195,8 @@ std::vector<Route> EventRoutes() {
                  Number("attempt", 0, 1'000'000, "Only logs of this attempt, from 0"),
                  Text("from",
                       "Where logs begin: `worker-0.0:1234,…`, or `tail:N` for the last N lines",
-                      64 << 10),
-                 Text("after", "Only events after this position", 64)},
+                      kMaxPosition),
+                 Text("after", "Only events after this position", kMaxPosition)},
        .reply = Reply::kEvents},
       {.operation = Operation::kWatch, .path = "/api/v1/watch", .name = "watch",
        .doc = "A WebSocket with any number of subscriptions to jobs and events (docs/rest.md)",
