@@ -80,7 +80,7 @@ std::vector<Route> ServerRoutes() {
       {.operation = Operation::kHealth, .path = "/healthz", .name = "health",
        .doc = "The process answers", .access = kOpen, .role = Role::kNone, .reply = Reply::kText},
       {.operation = Operation::kReady, .path = "/readyz", .name = "ready",
-       .doc = "The store can be written and jobs are attended; 503 with the reason otherwise",
+       .doc = "The store can be read; 503 with the reason otherwise (a full disk does not change it)",
        .access = kOpen, .role = Role::kNone, .reply = Reply::kText},
       {.operation = Operation::kOpenApi, .path = "/api/v1/openapi.json", .name = "getOpenApi",
        .doc = "This description in OpenAPI 3.1", .access = kOpen, .role = Role::kNone,
@@ -406,9 +406,8 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part :
-       {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(),
-        DataRoutes(), UserRoutes(), TeamRoutes()})
+  for (const auto& part : {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(),
+                           SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
