@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -158,6 +159,20 @@ class RemoteTest(unittest.TestCase):
         self.assertEqual(self.server.get(f"/jobs/{job}/outputs/worker-0/0?path=link").status, 404)
         self.assertEqual(self.server.get(f"/jobs/{job}/outputs/worker-0/0?path=..%2F..%2Ftoken").status, 404)
 
+    @staticmethod
+    def message(connection):
+        """A whole request or reply with a Content-Length; empty at the end."""
+        data = b""
+        while True:
+            head, end, body = data.partition(b"\r\n\r\n")
+            length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+            if end and len(body) >= (int(length[1]) if length else 0):
+                return data
+            piece = connection.recv(1 << 20)
+            if not piece:
+                return b""
+            data += piece
+
     def test_submit_goes_on_over_a_restart_of_the_server(self):
         """The server is killed after it has stored the job and before its answer arrives."""
         restarted = threading.Event()
@@ -165,9 +180,9 @@ class RemoteTest(unittest.TestCase):
         def forward(client):
             with client, contextlib.suppress(OSError), \
                     socket.create_connection(("127.0.0.1", self.server.port)) as server:
-                while data := client.recv(1 << 20):
+                while data := self.message(client):
                     server.sendall(data)
-                    reply = server.recv(1 << 20)
+                    reply = self.message(server)
                     if data.startswith(b"POST /api/v1/jobs ") and not restarted.is_set():
                         assert b" 201 " in reply, reply
                         self.server.kill()
