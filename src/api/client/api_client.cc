@@ -1,5 +1,6 @@
 #include "api/client/api_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/rest/problem.h"
@@ -16,6 +17,11 @@ constexpr int kFirstError = 300;
 }  // namespace
 
 Result<std::unique_ptr<ApiClient>> ApiClient::Make(const Login& login) {
+  if (!std::ranges::all_of(login.token, [](char c) { return c > ' ' && c < '\x7f'; }))
+    return Unauthenticated("the token for the server " + login.url +
+                           " has a blank, a line break or another character that no token has; "
+                           "check SHOAL_TOKEN, or use `shoal login " +
+                           login.url + "`");
   net::HttpSessionOptions options;
   options.tls.pinned_sha256 = login.fingerprint;
   options.proxy = net::ProxyFromEnvironment(login.url);

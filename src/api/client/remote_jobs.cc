@@ -1,6 +1,8 @@
 #include "api/client/remote_jobs.h"
 
 #include <algorithm>
+#include <functional>
+#include <thread>
 #include <utility>
 
 #include "api/client/job_stream.h"
@@ -8,6 +10,7 @@
 #include "api/client/search_logs.h"
 #include "api/client/upload.h"
 #include "api/rest/job_json.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "controller/files/stage_files.h"
@@ -129,6 +132,8 @@ class RemoteJobs final : public controller::Jobs {
   // Waits until the job rests: it has ended, or is suspended. Cancelled by a signal.
   Result<JobView> AwaitRest(const std::string& id);
   Result<json::object> SubmitRequest(const controller::NewRun& run);
+  template <typename T>
+  Result<T> Patiently(const std::function<Result<T>()>& call);
   Status NotHere(const std::string& what) const {
     return Unimplemented(what + " is not possible over a server yet; run it on the machine of " +
                          client_->url() +
@@ -230,7 +235,27 @@ Result<json::object> RemoteJobs::SubmitRequest(const controller::NewRun& run) {
   return body;
 }
 
+// Repeats a call while the server is away. Only after a call that it has answered: one that was
+// never there is told at once.
+template <typename T>
+Result<T> RemoteJobs::Patiently(const std::function<Result<T>()>& call) {
+  constexpr Duration kFirstPause = std::chrono::milliseconds(100);
+  constexpr Duration kLongestPause = std::chrono::seconds(2);
+  const TimePoint begin = RealClock::Get()->Now();
+  Duration pause = kFirstPause;
+  while (true) {
+    Result<T> result = call();
+    const bool away = result.status().code() == Code::kUnavailable;
+    if (!away || RealClock::Get()->Now() - begin > JobStream::kPatience) return result;
+    if (pause == kFirstPause && options_.on_note)
+      options_.on_note(result.status().message() + "; trying again");
+    std::this_thread::sleep_for(pause);
+    pause = std::min(kLongestPause, pause * 2);
+  }
+}
+
 Result<std::string> RemoteJobs::Submit(const controller::NewRun& run) {
+  TRY(client_->Get("/api/v1/server").status());
   TRY_ASSIGN(const json::object body, SubmitRequest(run));
   ApiRequest request;
   request.method = "POST";
@@ -239,10 +264,9 @@ Result<std::string> RemoteJobs::Submit(const controller::NewRun& run) {
   request.body = ToText(body);
   // A repetition after a lost answer finds the first job.
   request.headers = {{"Idempotency-Key", RandomHex(16)}};
-  Result<net::HttpReply> reply = client_->Call(request);
-  if (reply.status().code() == Code::kUnavailable) reply = client_->Call(request);
-  TRY(reply.status());
-  TRY_ASSIGN(const json::object job, ParseJsonObject(reply->body));
+  TRY_ASSIGN(const net::HttpReply reply,
+             Patiently<net::HttpReply>([&] { return client_->Call(request); }));
+  TRY_ASSIGN(const json::object job, ParseJsonObject(reply.body));
   return GetString(job, "id");
 }
 
@@ -251,7 +275,8 @@ Result<std::unique_ptr<controller::JobRun>> RemoteJobs::Run(
     const std::function<void(const std::string& id)>& on_submitted, controller::Observer observer) {
   TRY_ASSIGN(const std::string id, Submit(run));
   on_submitted(id);
-  TRY_ASSIGN(const controller::JobRecord job, GetJob(id));
+  TRY_ASSIGN(const controller::JobRecord job,
+             Patiently<controller::JobRecord>([&] { return GetJob(id); }));
   return FollowRun(client_.get(), loop, job, std::move(observer));
 }
 

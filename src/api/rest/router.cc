@@ -293,6 +293,18 @@ std::variant<Match, HttpServerReply> FindMatch(const HttpServerRequest& request)
                            "requests");
 }
 
+Status CheckValues(const Route& route, const json::object& fields) {
+  for (const auto& field : fields) {
+    const Parameter* const parameter = Find(route.query, field.key());
+    const std::string wrong = parameter == nullptr
+                                  ? "there is no such field, expected " + NamesOf(route.query)
+                                  : WrongValue(*parameter, field.value());
+    if (!wrong.empty())
+      return InvalidArgument(std::string(field.key().substr(0, kMaxSegment)) + ": " + wrong);
+  }
+  return Status::Ok();
+}
+
 std::variant<Arguments, HttpServerReply> CheckRequest(const Match& match,
                                                       const HttpServerRequest& request) {
   Arguments arguments;

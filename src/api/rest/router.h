@@ -45,6 +45,10 @@ std::variant<Match, net::HttpServerReply> FindMatch(const net::HttpServerRequest
 std::variant<Arguments, net::HttpServerReply> CheckRequest(const Match& match,
                                                            const net::HttpServerRequest& request);
 
+// Checks fields of a JSON object against the query parameters of the route, for messages that say
+// the same as the request does. InvalidArgument names the first wrong one.
+Status CheckValues(const Route& route, const json::object& fields);
+
 // RFC 3339 in UTC ("2026-11-21T05:04:21Z", with or without fractions) as microseconds.
 std::optional<int64_t> ParseTime(std::string_view text);
 

@@ -6,6 +6,8 @@
 namespace shoal::api {
 namespace {
 
+// Of a position with an offset in each of many logs.
+constexpr int64_t kMaxPosition = 64 << 10;
 constexpr size_t kSmallBody = size_t{64} << 10;
 constexpr size_t kJobBody = size_t{64} << 20;  // a manifest may have 48 MiB
 constexpr size_t kDigestsBody = size_t{16} << 20;
@@ -78,7 +80,7 @@ std::vector<Route> ServerRoutes() {
       {.operation = Operation::kHealth, .path = "/healthz", .name = "health",
        .doc = "The process answers", .access = kOpen, .role = Role::kNone, .reply = Reply::kText},
       {.operation = Operation::kReady, .path = "/readyz", .name = "ready",
-       .doc = "The store can be written and jobs are attended; 503 with the reason otherwise",
+       .doc = "The store can be read; 503 with the reason otherwise (a full disk does not change it)",
        .access = kOpen, .role = Role::kNone, .reply = Reply::kText},
       {.operation = Operation::kOpenApi, .path = "/api/v1/openapi.json", .name = "getOpenApi",
        .doc = "This description in OpenAPI 3.1", .access = kOpen, .role = Role::kNone,
@@ -193,8 +195,8 @@ std::vector<Route> EventRoutes() {
                  Number("attempt", 0, 1'000'000, "Only logs of this attempt, from 0"),
                  Text("from",
                       "Where logs begin: `worker-0.0:1234,…`, or `tail:N` for the last N lines",
-                      64 << 10),
-                 Text("after", "Only events after this position", 64)},
+                      kMaxPosition),
+                 Text("after", "Only events after this position", kMaxPosition)},
        .reply = Reply::kEvents},
       {.operation = Operation::kWatch, .path = "/api/v1/watch", .name = "watch",
        .doc = "A WebSocket with any number of subscriptions to jobs and events (docs/rest.md)",
@@ -404,9 +406,8 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part :
-       {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(),
-        DataRoutes(), UserRoutes(), TeamRoutes()})
+  for (const auto& part : {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(),
+                           SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

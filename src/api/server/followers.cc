@@ -204,7 +204,7 @@ void Followers::Tick() {
     std::vector<Id> gone;
     for (auto& [id, entry] : followers_) {
       const bool valid = !options_.still_valid || options_.still_valid(entry.principal);
-      if (!valid) entry.follower->sink().Finish();
+      if (!valid) entry.follower->sink().Refuse();
       if (!valid || !entry.follower->sink().Ping()) gone.push_back(id);
     }
     for (const Id id : gone) Erase(id);

@@ -52,9 +52,12 @@ Result<Reservation> Reserve(const Backend& backend, const IdempotentRequest& req
   reservation.version = record.version;
   reservation.job = GetStringOr(record.body, "job", "");
   if (!reservation.job.empty()) return reservation;
-  if (now - record.changed < kUnderWay)
-    return Unavailable("the first request with this Idempotency-Key is under way; try again");
   TRY_ASSIGN(reservation.job, FindLabelled(backend, reservation.record_key));
+  if (!reservation.job.empty()) return reservation;
+  // A clock that was set back does not prolong the reservation.
+  const auto age = now - record.changed;
+  if (age >= WallTime::duration(0) && age < kUnderWay)
+    return Unavailable("the first request with this Idempotency-Key is under way; try again");
   // Of two repetitions at the same time one takes the reservation over.
   TRY_ASSIGN(reservation.version,
              backend.records->Put(kKind, reservation.record_key,

@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "controller/files/cleanup_lock.h"
+#include "job/execution/state.h"
 
 namespace shoal::api {
 namespace {
@@ -62,7 +63,16 @@ class JobFollower final : public Follower {
       }
       events_left_ = static_cast<int>(events->size()) == kEventsAtOnce;
     }
+    if (!events_left_ && !std::exchange(caught_up_, true)) CheckEnd();
     return true;
+  }
+
+  // A client that connects again may have the job's last event already, and no other will come.
+  void CheckEnd() {
+    const auto job = sources_.store->GetJob(request_.job);
+    if (!job.ok() || !job::IsFinal(job->state) || job->last_seq > request_.after) return;
+    ended_ = true;
+    logs_left_ = request_.logs;
   }
 
   bool PumpLogs() {
@@ -146,7 +156,8 @@ class JobFollower final : public Follower {
   const controller::LogStore logs_;
   bool events_left_ = true;
   bool logs_left_ = true;
-  bool started_ = false;  // the logs that were there at the beginning have their offsets
+  bool caught_up_ = false;  // the events that were there at the beginning have been read
+  bool started_ = false;    // the logs that were there at the beginning have their offsets
   bool ended_ = false;
   int polls_ = 0;
 };

@@ -233,7 +233,17 @@ std::optional<HttpServerReply> RestServer::CheckRights(Call* call) {
   if (role == Role::kNone)
     return Problem(kNotFound, "there is no team " + call->team + " that you are in");
   if (role < route.role) return Problem(kForbidden, RoleSentence(*call, role));
-  return std::nullopt;
+  return CheckTeam(*call);
+}
+
+// An administrator has its role in every team, also in one that does not exist. The name becomes
+// part of paths, so only names of teams go on.
+std::optional<HttpServerReply> RestServer::CheckTeam(const Call& call) const {
+  if (call.principal.teams.contains(call.team)) return std::nullopt;
+  const Status found = backend_.people->GetTeam(call.team).status();
+  if (found.ok()) return std::nullopt;
+  if (found.code() != Code::kNotFound) return Problem(found);
+  return Problem(kNotFound, found.message() + "; GET /api/v1/teams lists them");
 }
 
 void RestServer::Finish(const CallPtr& call, HttpServerReply reply) {

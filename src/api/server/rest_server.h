@@ -43,6 +43,7 @@ class RestServer {
   void Refuse(const std::shared_ptr<net::HttpExchange>& exchange, const Status& why);
   // Whether the user may do this; else the reply. Sets `team` and `job` of the call.
   std::optional<net::HttpServerReply> CheckRights(Call* call);
+  std::optional<net::HttpServerReply> CheckTeam(const Call& call) const;
   std::optional<net::HttpServerReply> FindJob(Call* call);
   void Finish(const CallPtr& call, net::HttpServerReply reply);
   Status WriteAudit(const Call& call, int status);

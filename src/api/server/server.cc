@@ -9,6 +9,7 @@
 #include "api/server/state_lock.h"
 #include "api/server/uploads.h"
 #include "base/log.h"
+#include "base/open_file_limit.h"
 #include "base/private_files.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/state_home.h"
@@ -43,6 +44,7 @@ class ShoalServer final : public Server {
 
   Status Begin() {
     TRY(CheckOptions(options_));
+    RaiseOpenFiles();  // jobs and connections need several each; tasks get the limit from before
     TRY(MakeDirectories(options_.state, 0700));
     TRY(CheckOwnDirectory(options_.state));
     TRY_ASSIGN(lock_, LockState(options_.state));

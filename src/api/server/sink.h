@@ -26,12 +26,19 @@ class Sink {
   virtual size_t queued_bytes() const = 0;
   // The last event has been written.
   virtual void Finish() = 0;
+  // The peer's token is revoked or its rights have changed: ends the connection, so that it has to
+  // sign in again.
+  virtual void Refuse() = 0;
   bool full() const { return queued_bytes() >= kHighWater; }
 };
 
 // Of server-sent events.
 std::shared_ptr<Sink> MakeSseSink(std::shared_ptr<net::HttpReplyStream> stream);
-// Of the subscription with this number: {"sub": 1, "event": …, "id": …, "data": …}.
-std::shared_ptr<Sink> MakeSocketSink(std::shared_ptr<net::HttpWebSocket> socket, int64_t number);
+// Of the subscription with this number: {"sub": 1, "event": …, "id": …, "data": …}. `on_finish` is
+// called before the peer is told that the subscription has ended.
+std::shared_ptr<Sink> MakeSocketSink(std::shared_ptr<net::HttpWebSocket> socket, int64_t number,
+                                     std::function<void()> on_finish);
+// Ends a connection whose user has lost rights that it was opened with.
+void RefuseSocket(net::HttpWebSocket* socket);
 
 }  // namespace shoal::api

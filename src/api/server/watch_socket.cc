@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/rest/router.h"
 #include "api/server/followers.h"
 
 namespace shoal::api {
@@ -45,30 +46,63 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
   }
 
   Status Subscribe(int64_t number, const json::object& message) {
-    {
-      const std::lock_guard lock(mu_);
-      if (followers_.contains(number))
-        return AlreadyExists("there is a subscription " + std::to_string(number) + " already");
-      if (followers_.size() >= kMaxSubscriptions)
-        return ResourceExhausted("a connection has at most " + std::to_string(kMaxSubscriptions) +
-                                 " subscriptions");
+    // The connection may be older than the end of its token.
+    if (!backend_.people->IsValid(call_->principal)) {
+      RefuseSocket(socket_.get());
+      return Status::Ok();
     }
+    TRY(CheckFields(message));
+    TRY(Reserve(number));
+    const Status added = Add(number, message);
+    if (!added.ok()) Forget(number);
+    return added;
+  }
+
+  // The fields are the parameters of the request that streams the same over HTTP.
+  static Status CheckFields(json::object message) {
+    const bool one_job = message.contains("job");
+    message.erase("subscribe");
+    if (one_job) TRY(GetString(message, "job").status());
+    message.erase("job");
+    return CheckValues(*FindRoute(one_job ? Operation::kStreamJob : Operation::kListEvents),
+                       message);
+  }
+
+  // Keeps the number for the subscription that is being made.
+  Status Reserve(int64_t number) {
+    const std::lock_guard lock(mu_);
+    if (closed_) return Unavailable("the connection is closed");
+    if (followers_.contains(number))
+      return AlreadyExists("there is a subscription " + std::to_string(number) + " already");
+    if (followers_.size() >= kMaxSubscriptions)
+      return ResourceExhausted("a connection has at most " + std::to_string(kMaxSubscriptions) +
+                               " subscriptions");
+    followers_[number] = 0;
+    return Status::Ok();
+  }
+
+  void Forget(int64_t number) {
+    const std::lock_guard lock(mu_);
+    followers_.erase(number);
+  }
+
+  Status Add(int64_t number, const json::object& message) {
     const std::string job = GetStringOr(message, "job", "");
     const std::string after = GetStringOr(message, "after", "");
-    const auto sink = MakeSocketSink(socket_, number);
+    const auto sink = MakeSocketSink(socket_, number, [weak = weak_from_this(), number] {
+      if (const auto self = weak.lock()) self->Forget(number);
+    });
     if (job.empty()) {
       TRY_ASSIGN(const int64_t position, ReadEventsAfter(backend_, after));
       const std::string team = GetStringOr(message, "team", "");
-      Keep(number, backend_.followers->AddEvents({position, team, call_->principal}, sink));
-      return Status::Ok();
+      return Keep(number, backend_.followers->AddEvents({position, team, call_->principal}, sink));
     }
     TRY(CheckJob(job));
     Arguments arguments;
     arguments.body = message;
     TRY_ASSIGN(JobFollowRequest request, ReadJobFollow(arguments, job, after));
     if (request.logs) TRY(AuditLogs(job));
-    Keep(number, backend_.followers->AddJob(std::move(request), call_->principal, sink));
-    return Status::Ok();
+    return Keep(number, backend_.followers->AddJob(std::move(request), call_->principal, sink));
   }
 
   Status CheckJob(const std::string& id) const {
@@ -90,17 +124,23 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
     return backend_.audit->Append({&entry, 1});
   }
 
-  void Keep(int64_t number, Followers::Id id) {
+  Status Keep(int64_t number, Followers::Id id) {
+    if (id == 0) return Unavailable("too many streams are open; try again later");
     const std::lock_guard lock(mu_);
-    if (closed_) return backend_.followers->Remove(id);
-    followers_[number] = id;
+    const auto found = followers_.find(number);
+    if (found == followers_.end()) {  // it has ended, or the peer has gone, meanwhile
+      backend_.followers->Remove(id);
+    } else {
+      found->second = id;
+    }
+    return Status::Ok();
   }
 
   void Unsubscribe(int64_t number) {
     const std::lock_guard lock(mu_);
     const auto found = followers_.find(number);
     if (found == followers_.end()) return;
-    backend_.followers->Remove(found->second);
+    if (found->second != 0) backend_.followers->Remove(found->second);
     followers_.erase(found);
   }
 
@@ -125,8 +165,9 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
   const CallPtr call_;
   const std::shared_ptr<net::HttpWebSocket> socket_;
   std::mutex mu_;
-  std::map<int64_t, Followers::Id> followers_;  // by the client's number; guarded by mu_
-  bool closed_ = false;                         // guarded by mu_
+  // By the client's number, 0 while a subscription is being made; guarded by mu_.
+  std::map<int64_t, Followers::Id> followers_;
+  bool closed_ = false;  // guarded by mu_
 };
 
 }  // namespace

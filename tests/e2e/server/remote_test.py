@@ -1,8 +1,12 @@
 """The commands about jobs over a server: the same output and exit codes as on this machine."""
+import contextlib
 import json
 import os
+import re
 import signal
+import socket
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -154,6 +158,62 @@ class RemoteTest(unittest.TestCase):
             self.assertEqual(f.read(), "model worker/1/0\n")
         self.assertEqual(self.server.get(f"/jobs/{job}/outputs/worker-0/0?path=link").status, 404)
         self.assertEqual(self.server.get(f"/jobs/{job}/outputs/worker-0/0?path=..%2F..%2Ftoken").status, 404)
+
+    @staticmethod
+    def message(connection):
+        """A whole request or reply with a Content-Length; empty at the end."""
+        data = b""
+        while True:
+            head, end, body = data.partition(b"\r\n\r\n")
+            length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+            if end and len(body) >= (int(length[1]) if length else 0):
+                return data
+            piece = connection.recv(1 << 20)
+            if not piece:
+                return b""
+            data += piece
+
+    def test_submit_goes_on_over_a_restart_of_the_server(self):
+        """The server is killed after it has stored the job and before its answer arrives."""
+        restarted = threading.Event()
+
+        def forward(client):
+            with client, contextlib.suppress(OSError), \
+                    socket.create_connection(("127.0.0.1", self.server.port)) as server:
+                while data := self.message(client):
+                    server.sendall(data)
+                    reply = self.message(server)
+                    if data.startswith(b"POST /api/v1/jobs ") and not restarted.is_set():
+                        assert b" 201 " in reply, reply
+                        self.server.kill()
+                        client.close()
+                        self.server.start()
+                        restarted.set()
+                        return
+                    client.sendall(reply)
+
+        def accept(listener):
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=forward, args=(client,), daemon=True).start()
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=accept, args=(listener,), daemon=True).start()
+            code, out, err = self.server.shoal("--server", f"http://127.0.0.1:{listener.getsockname()[1]}", "submit",
+                                               self.file(job_text("once")), seconds=120)
+        self.assertEqual(code, 0, err)
+        self.assertTrue(restarted.is_set())
+        self.assertIn("trying again", err)
+        jobs = self.server.get("/jobs?name=once").json["items"]
+        self.assertEqual([job["id"] for job in jobs], [out.strip()])
+
+    def test_token_with_a_line_break(self):
+        code, _, err = self.server.shoal("jobs", token=self.server.admin + "\nX: y")
+        self.assertEqual(code, 3, err)
+        self.assertIn("SHOAL_TOKEN", err)
 
     def test_unreachable(self):
         self.server.kill()

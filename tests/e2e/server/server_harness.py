@@ -106,7 +106,7 @@ class Server:
             sent.setdefault("Content-Type", "application/json")
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds * PATIENCE)
         try:
-            connection.request(method, target if target.startswith(("/healthz", "/readyz", "/api")) else PREFIX + target,
+            connection.request(method, target if target.startswith(("/healthz", "/readyz", "/metrics", "/api")) else PREFIX + target,
                                body=body, headers=sent)
             reply = connection.getresponse()
             return Reply(reply.status, reply.headers, reply.read())
