@@ -18,7 +18,7 @@ void MetricLines::Feed(int process, std::string_view bytes, TimePoint now) {
       if (line.held.size() > kLongestLine || line.held.substr(0, known) != kMark.substr(0, known))
         line = {{}, true};
       if (end == std::string_view::npos) return;
-      if (!line.other) Take(line.held, now);
+      if (!line.other && line.held.starts_with(kMark)) Take(line.held, now);
       line = {};
       bytes.remove_prefix(end + 1);
       continue;

@@ -59,11 +59,14 @@ Result<int64_t> LowerBound(int fd, int64_t entries, int64_t offset) {
   return low;
 }
 
+// 2001: an entry of which a crash has kept the low bytes alone has an earlier time.
+constexpr std::chrono::seconds kEarliest{1'000'000'000};
+
 // A machine that crashed may have left zeros, or entries of bytes that it lost.
 bool Follows(const std::vector<LogTime>& entries, const LogTime& entry, int64_t segment) {
   const bool later = entries.empty() || entries.back().offset < entry.offset;
   return later && entry.offset >= 0 && entry.offset < segment &&
-         entry.time.time_since_epoch().count() > 0;
+         entry.time.time_since_epoch() >= kEarliest;
 }
 
 }  // namespace
