@@ -146,17 +146,21 @@ class Client:
                 return
 
     def events(self, *, team: Optional[str] = None) -> Iterator[Event]:
-        """The events of all jobs of the user's teams from now on; endless. Goes on after a broken connection and misses
-        nothing."""
-        first = self._transport.get("/events", {"team": team, "limit": 1, "after": "now"})
-        return self._follow_events(team, first.get("next") or "now")
+        """The events of all jobs of the user's teams as they happen; endless. After a broken connection it goes on behind the
+        last event that it has yielded, or with the next one if there was none."""
+        return iter(self._events_stream(team))
 
-    def _follow_events(self, team: Optional[str], position: str) -> Iterator[Event]:
-        at = [position]
-        for kind, data in Stream(self._transport, "/events", lambda: {"team": team, "after": at[0]}, self.patience):
-            if kind == "event":
-                at[0] = str(data.get("cursor") or at[0])
-                yield parse_event(data)
+    def _events_stream(self, team: Optional[str]) -> Followed[Event]:
+        at = ["now"]
+        stream = Stream(self._transport, "/events", lambda: {"team": team, "after": at[0]}, self.patience)
+
+        def events() -> Iterator[Event]:
+            for kind, data in stream:
+                if kind == "event":
+                    at[0] = str(data.get("cursor") or at[0])
+                    yield parse_event(data)
+
+        return Followed(stream, events())
 
 
 class Job:
