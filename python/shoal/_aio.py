@@ -5,13 +5,14 @@ A request runs in a pool of threads; each follower has a thread of its own. Canc
 from __future__ import annotations
 
 import asyncio
+import collections
 import functools
 import itertools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Any, AsyncGenerator, AsyncIterator, Callable, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, TypeVar, Union
+from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from ._client import Client, Job, Source
 from ._errors import JobFailedError, ShoalError
@@ -25,13 +26,13 @@ _END = object()
 
 
 class _Pump(Generic[T]):
-    """Items of a follower from its thread to a loop."""
+    """Items of a follower from its thread to a loop, which is woken once for all that are there."""
 
     def __init__(self, followed: Followed[T]) -> None:
-        self._followed, self._loop = followed, asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Tuple[object, Optional[BaseException]]] = asyncio.Queue()
+        self._followed, self._loop, self._wake = followed, asyncio.get_running_loop(), asyncio.Event()
+        self._ready: Deque[Tuple[object, Optional[BaseException]]] = collections.deque()
         self._slots = threading.Semaphore(_AHEAD)
-        self._closed = False
+        self._woken = self._closed = False
         threading.Thread(target=self._run, name="shoal-follower", daemon=True).start()
 
     def _run(self) -> None:
@@ -41,24 +42,34 @@ class _Pump(Generic[T]):
                 self._slots.acquire()
                 if self._closed:
                     break
-                self._loop.call_soon_threadsafe(self._queue.put_nowait, (item, None))
+                self._put(item, None)
         except BaseException as error:  # pylint: disable=broad-except
             failure = error
         try:
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, (_END, failure))
+            self._put(_END, failure)
         except RuntimeError:
             pass  # the loop has ended
+
+    def _put(self, item: object, failure: Optional[BaseException]) -> None:
+        self._ready.append((item, failure))
+        if not self._woken:  # `items` resets it before it takes what is there
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     async def items(self) -> AsyncGenerator[T, None]:
         try:
             while True:
-                item, failure = await self._queue.get()
-                self._slots.release()
-                if failure is not None:
-                    raise failure
-                if item is _END:
-                    return
-                yield item  # type: ignore[misc]
+                await self._wake.wait()
+                self._wake.clear()
+                self._woken = False
+                while self._ready:
+                    item, failure = self._ready.popleft()
+                    self._slots.release()
+                    if failure is not None:
+                        raise failure
+                    if item is _END:
+                        return
+                    yield item  # type: ignore[misc]
         finally:
             self._closed = True
             self._followed.close()

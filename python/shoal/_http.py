@@ -300,6 +300,8 @@ class Transport:
 
     def unavailable(self, error: BaseException) -> ServerUnavailableError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        if isinstance(error, http.client.IncompleteRead):
+            reason = "the connection broke"
         return ServerUnavailableError(f"the server {self.login.url} cannot be reached: {reason}; does it run, and is the URL right?")
 
     def _take(self) -> Optional[http.client.HTTPConnection]:

@@ -67,7 +67,7 @@ class ClientTest(unittest.TestCase):
                 job.refresh()
 
     def test_log_lines_are_exact(self):
-        script = r"printf 'a\n\nb\377\nlast'; echo >&2; head -c 200000 /dev/zero | tr '\\0' x; echo; printf end"
+        script = r"printf 'a\n\nb\377\nlast'; echo >&2; head -c 200000 /dev/zero | tr '\0' x; echo; printf end"
         path = self.file(json.dumps({"name": "exact", "roles": {"worker": {"replicas": 1, "command": ["sh", "-c", script]}}}), "j.json")
         job = self.client.submit(path)
         lines = list(job.logs())
@@ -96,12 +96,14 @@ class ClientTest(unittest.TestCase):
 
     def test_who_may_not(self):
         wrong = shoal.Client(self.server.url, "shoal_000000000000_" + "0" * 64)
+        self.addCleanup(wrong.close)
         with self.assertRaises(shoal.NotSignedInError) as caught:
             wrong.submit(self.file())
         self.assertEqual(caught.exception.status, 401)
         with self.assertRaises(shoal.NotSignedInError):
             next(wrong.jobs())
         reader = shoal.Client(self.server.url, self.server.make_user("vera", "research", "viewer"))
+        self.addCleanup(reader.close)
         with self.assertRaises(shoal.NotAllowedError):
             reader.submit(self.file(), team="research")
         job = self.client.submit(self.file())
@@ -151,6 +153,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(job.wait(60 * PATIENCE).state, "cancelled")
         self.assertEqual(job.stop().state, "cancelled")
         impatient = shoal.Client(self.server.url, self.server.admin, patience=0.5)
+        self.addCleanup(impatient.close)
         other = impatient.submit(self.file(SLEEPER))
         self.server.kill()
         with self.assertRaises(shoal.ServerUnavailableError):
@@ -279,7 +282,7 @@ class FunctionTest(unittest.TestCase):
 
         @shoal.task(roles={"worker": 2}, python=sys.executable)
         def multiply(value, more=0):
-            print("in", os.environ["SHOAL_TASK"], flush=True)
+            print("in", os.environ["SHOAL_ROLE"], flush=True)
             return {"product": value * factor + more, "index": int(os.environ["SHOAL_INDEX"])}
 
         self.assertIn("product", str(multiply.function.__code__.co_consts))
@@ -287,7 +290,7 @@ class FunctionTest(unittest.TestCase):
             job = client.submit(multiply, 2, kwargs={"more": 1}, name="called")
             shown = sorted(line.text for line in job.logs())
             self.assertEqual(job.wait().state, "succeeded", shown)
-            self.assertEqual(shown, ["in worker-0", "in worker-1"])
+            self.assertEqual(shown, ["in worker", "in worker"])
             self.assertEqual(job.returned(), {f"worker-{i}": {"product": 43, "index": i} for i in range(2)})
             with self.subTest("a value that JSON does not hold"):
                 job = client.submit(lambda: {1, 2}, python=sys.executable)
