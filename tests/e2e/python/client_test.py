@@ -361,9 +361,10 @@ class LoginTest(unittest.TestCase):
         with Server(options=("--tls-self-signed", "--name", "localhost")) as server:
             fingerprint = server.ready.get("fingerprint", "")
             self.assertRegex(fingerprint, "^[0-9a-f]{64}$")
-            code, _, err = server.home.run("login", server.url, "--fingerprint", fingerprint, "--token-file", server.token_file)
-            self.assertEqual(code, 0, err)
             config = server.home.path("config")
+            code, _, err = server.home.run("login", server.url, "--fingerprint", fingerprint, "--token-file", server.token_file,
+                                           env={"XDG_CONFIG_HOME": config})
+            self.assertEqual(code, 0, err)
             self.environ(XDG_CONFIG_HOME=config, SHOAL_SERVER=None, SHOAL_TOKEN=None)
             with shoal.Client() as client:
                 self.assertEqual((client.url, client.me()["user"]), (server.url, "admin"))
