@@ -1,6 +1,6 @@
 """make_wheel.py [options] PACKAGE VERSION DIST: packs the built package into DIST/NAME-VERSION-….whl (PEP 427).
 
-  --name NAME        of the distribution; otherwise shoal-ps, which holds the module alone
+  --name NAME        of the distribution; otherwise shoal-ps, which has no commands
   --python TAG       which Python the module is for, as cp39; otherwise the one that runs this
   --platform TAG     otherwise linux_ARCH: the module then needs the libraries of the system that it was built on
   --script FILE      a program that pip puts beside the interpreter; may be repeated
@@ -24,8 +24,8 @@ Requires-Python: >={python}
 Requires-Dist: numpy
 """
 SUMMARIES = {
-    "shoal-ps": "Shoal's parameter server: tables of float rows on servers, for numpy, PyTorch and TensorFlow",
-    "shoal": "Parameter server and runner of distributed training jobs: the command shoal, and the module shoal.ps",
+    "shoal-ps": "Shoal from Python: the parameter server for numpy, PyTorch and TensorFlow, and the client of a server's jobs",
+    "shoal": "Parameter server and runner of distributed training jobs: the command shoal, and the modules shoal and shoal.ps",
 }
 
 
