@@ -59,8 +59,8 @@ Result<int64_t> LowerBound(int fd, int64_t entries, int64_t offset) {
   return low;
 }
 
-// 2001: an entry of which a crash has kept the low bytes alone has an earlier time.
-constexpr std::chrono::seconds kEarliest{1'000'000'000};
+// 1985: an entry of which a crash has kept only the low six bytes of the time is earlier (2^48 us).
+constexpr std::chrono::seconds kEarliest{500'000'000};
 
 // A machine that crashed may have left zeros, or entries of bytes that it lost.
 bool Follows(const std::vector<LogTime>& entries, const LogTime& entry, int64_t segment) {
@@ -94,7 +94,7 @@ Status LogTimesWriter::Open(int64_t offset) {
     TRY_ASSIGN(kept, LowerBound(fd.get(), EntriesOf(info.st_size), offset));
     for (; kept > 0; --kept) {
       TRY_ASSIGN(const LogTime last, ReadEntry(fd.get(), kept - 1));
-      if (last.time.time_since_epoch().count() > 0) break;  // else zeros that a crash has left
+      if (last.time.time_since_epoch() >= kEarliest) break;  // else zeros that a crash has left
     }
   } else {
     TRY(WriteAllAt(fd.get(), kMagic, 0));
