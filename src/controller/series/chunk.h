@@ -3,7 +3,7 @@
 // et al., "Gorilla: A Fast, Scalable, In-Memory Time Series Database", VLDB 2015.
 //
 // A point takes 2 bits if it comes as regularly as the one before and has the same value, and about
-// 8 bytes if all digits of its value are noise. About 20 ns a point in either direction.
+// 8 bytes if all digits of its value are noise.
 #pragma once
 
 #include <cstdint>

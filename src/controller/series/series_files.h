@@ -45,7 +45,7 @@ struct SeriesBudget {
 
 // Converts logs and coarsens segments as far as the budget demands. The newest log is not touched.
 // One call at a time for a directory. Memory: the points of the converted logs (16 bytes each), or
-// one series. About 0.1 s a MB.
+// one series.
 Status CompactSeries(const std::filesystem::path& dir, const SeriesBudget& budget);
 
 }  // namespace shoal::controller

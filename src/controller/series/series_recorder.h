@@ -39,7 +39,7 @@ class SeriesRecorder {
   SeriesRecorder(const SeriesRecorder&) = delete;
   SeriesRecorder& operator=(const SeriesRecorder&) = delete;
 
-  // Adds the numbers of a progress or usage event; ignores others. About 0.2 µs a number.
+  // Adds the numbers of a progress or usage event; ignores others.
   void AddEvent(const rendezvous::JobEvent& event);
   // Writes what has come.
   void Finish() { Write(); }
