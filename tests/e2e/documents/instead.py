@@ -17,6 +17,8 @@ _FRAMEWORK = "needs the framework; script/test --matrix runs it"
 _NUMPY = "needs numpy or PyTorch and the Python module; tests/e2e/python/embedding_test.py runs it"
 _SERVER = "serves until it is stopped, or needs such a server; tests/e2e/server runs it"
 _IMAGE = "the program is in its image only"
+_SMALL = "the job of the tests has two workers and no such line"
+_NUMBERS = "the job of the tests reports no numbers; tests/e2e/curves_test.py draws those of a real one"
 
 # Command: (what is run instead, its exit code, why).
 INSTEAD = {
@@ -75,6 +77,16 @@ INSTEAD = {
     "shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes":
         ("shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes", 2, _SERVER),
     "shoal logs -f $(shoal submit job.yaml)": ("shoal submit job.yaml", 2, _SERVER),
+
+    "shoal logs mnist --role worker --index 3 --attempt 2": ("shoal logs mnist --role worker --index 0 --attempt 1", 0, _SMALL),
+    "shoal logs mnist --role worker --index 3 --since 10m --until 09:30": ("shoal logs mnist --role worker --index 0 --since 10m", 0, _SMALL),
+    "shoal logs --all-jobs --grep 'CUDA error' --since 24h -n 50": ("shoal logs --help | grep -q -e --all-jobs", 0, _SMALL),
+    "shoal logs --all-jobs --team vision --grep 'loss=nan'": ("shoal logs --help | grep -q -e --team", 0, _SERVER),
+    "shoal show word2vec-7f3a9c --curves": ("shoal show --help | grep -q -e --curves", 0, _NUMBERS),
+    "shoal show word2vec-7f3a9c --metric memory_bytes": ("shoal show --help | grep -q -e --metric", 0, _NUMBERS),
+    "shoal plot word2vec-7f3a9c -o curves.svg": ("shoal plot --help | grep -q -e --output", 0, _NUMBERS),
+    "shoal plot mnist-1b6d2e mnist-7f3a9c --metric loss -o losses.svg": ("shoal plot --help | grep -q -e --metric", 0, _NUMBERS),
+    "shoal plot mnist-7f3a9c -o - > curves.svg": ("shoal plot --help | grep -q -e --output", 0, _NUMBERS),
 
     "cmake --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),
     "cmake --build --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),
