@@ -151,7 +151,8 @@ Result<std::string_view> LogSearch::Read(const LogKey& key) {
 
 Result<bool> LogSearch::Step(int64_t bytes, const OnFoundLine& on_found) {
   bool stopped = false;
-  while (bytes > 0 && !stopped) {
+  bool at_end = false;  // of the log as it was listed: its unfinished last line needs one more read
+  while ((bytes > 0 || std::exchange(at_end, false)) && !stopped) {
     if (scanner_ == nullptr) {
       TRY_ASSIGN(const bool more, NextLog());
       if (!more) return false;
@@ -170,6 +171,7 @@ Result<bool> LogSearch::Step(int64_t bytes, const OnFoundLine& on_found) {
       // It fails if the log is removed, with its times.
       done = !scanner_->Add(offset_, *piece, on_line).ok();
       offset_ += static_cast<int64_t>(piece->size());
+      if (bytes > 0) at_end = offset_ >= logs_[log_].bytes;
       bytes -= static_cast<int64_t>(piece->size());
       if (!stopped) resume_offset_ = scanner_->at();
     }
