@@ -89,7 +89,7 @@ Status Session::Reconcile(const std::string& given_up) {
   TRY_ASSIGN(repaired_, controller::Reconcile(options));
   constexpr std::chrono::milliseconds kPatience{2000};  // bounds the delay of the user's command
   for (const Leftover& gone : RemoveLeftovers(options, kPatience))
-    LogInfo("{}: removed its remaining resources on {}", gone.job, gone.engine);
+    Log(LogLevel::kInfo, "{}: removed its remaining resources on {}", gone.job, gone.engine);
   return Status::Ok();
 }
 
