@@ -103,6 +103,8 @@ void Go(const Backend& backend, const std::shared_ptr<Searching>& searching) {
   }
   // Without output the peer has nothing to take.
   const bool idle = out.empty();
+  // A drained last piece must not begin another step.
+  if (last) searching->stream->OnDrained({});
   if (!idle && !searching->stream->Write(out)) return searching->stream->OnDrained({});
   if (last) return searching->stream->Finish();
   if (idle) GoLater(backend, searching);
