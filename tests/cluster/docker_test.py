@@ -274,7 +274,7 @@ outputs: {{model: {self.path("model")}}}
 
     def test_no_image(self):
         out = self.shoal("run",
-                         self.write("name: test\nroles: {worker: {replicas: 1, command: [python3, x.py]}}\n"), code=1)
+                         self.write("name: test\nroles: {worker: {replicas: 1, command: [python3, x.py]}}\n"), code=2)
         self.assertIn("image", out)
         self.row("no image", out.strip().splitlines()[-1])
 

@@ -192,7 +192,8 @@ TEST_F(HttpServerWebSocket, PingsAndEndsHalfOpenPeers) {
   const auto socket = Accept(&test, &peer);
   Collect(socket.get());
   Watch(socket.get(), &ended);
-  EXPECT_TRUE(Eventually([&] { return socket->Send("x") && socket->queued_bytes() == 0; }));
+  ASSERT_TRUE(socket->Send("x"));
+  EXPECT_TRUE(Eventually([&] { return socket->queued_bytes() == 0; }));
   test.clock.Advance(seconds(21));
   peer.ReadUntil(std::string("\x89\x00", 2));
   peer.Send(Frame(0x8a, ""));
