@@ -21,6 +21,7 @@ const std::vector<Command>& Commands() {
       {"scale", "Jobs", AddScale, nullptr, true},
       {"plot", "Jobs", AddPlot, nullptr, true},
       {"outputs", "Jobs", AddOutputs, nullptr, true},
+      {"secret", "Jobs", AddSecret, nullptr, true},
       {"exec", "Jobs", AddExec, CountArgsBeforeCommand},
       {"forward", "Jobs", AddForward},
       {"tables", "Jobs", AddTables},

@@ -25,6 +25,8 @@ Result<std::string> ExpandReference(const ReferencePart& part, const ClusterDesc
                                     const TaskContext& task) {
   if (part.to == ReferenceTo::kText) return part.text;
   if (part.to == ReferenceTo::kIndex) return std::to_string(task.index);
+  if (part.to == ReferenceTo::kSecret || part.to == ReferenceTo::kSecretFile)
+    return job::SecretMark(part.text, part.to == ReferenceTo::kSecretFile);
   const bool own = part.to == ReferenceTo::kHost;
   const ClusterRole* role = cluster.FindRole(own ? task.role : part.text);
   if (role == nullptr) return InvalidArgument("role '" + part.text + "' is not in the job");

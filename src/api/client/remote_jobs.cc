@@ -7,6 +7,7 @@
 
 #include "api/client/job_stream.h"
 #include "api/client/remote_run.h"
+#include "api/client/remote_secrets.h"
 #include "api/client/search_logs.h"
 #include "api/client/upload.h"
 #include "api/rest/job_json.h"
@@ -110,6 +111,9 @@ class RemoteJobs final : public controller::Jobs {
       const controller::SeriesRange& range) override;
   Result<std::vector<std::string>> Prune(Duration age) override;
   Result<std::vector<std::string>> PruneUnreadable() override;
+  Result<std::unique_ptr<controller::Secrets>> SecretsOf(const std::string& team) override {
+    return MakeRemoteSecrets(client_.get(), team);
+  }
   Result<std::unique_ptr<engine::Execution>> Exec(const std::string& id, const std::string& role,
                                                   int index, const engine::ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& id, const std::string& role, int index,

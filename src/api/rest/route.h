@@ -64,6 +64,9 @@ enum class Operation : uint8_t {
   kListTokens,
   kCreateToken,
   kRevokeToken,
+  kListSecrets,
+  kSetSecret,
+  kRemoveSecret,
   kListAudit,
 };
 

@@ -21,6 +21,8 @@ constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr int64_t kTenYears = int64_t{10} * 365 * 86400;
 constexpr int64_t kMaxPoints = 100'000;
 constexpr int64_t kMaxLogRead = int64_t{8} << 20;
+constexpr int64_t kMaxSecretText = int64_t{88} << 10;  // 64 KiB in base64
+constexpr size_t kSecretBody = size_t{512} << 10;      // as JSON with escapes
 
 Parameter Text(std::string_view name, std::string_view doc, int64_t most = 256) {
   return {.name = name, .least = 1, .most = most, .doc = doc};
@@ -359,6 +361,28 @@ std::vector<Route> UserRoutes() {
   };
 }
 
+std::vector<Route> SecretRoutes() {
+  using enum Access;
+  return {
+      {.operation = Operation::kListSecrets, .path = "/api/v1/teams/{team}/secrets",
+       .name = "listSecrets", .doc = "The names of a team's secrets; values are never returned",
+       .access = kTeam, .role = Role::kMember, .scope = Scope::kJobsRead, .schema = "Secrets"},
+      {.operation = Operation::kSetSecret, .method = Method::kPut,
+       .path = "/api/v1/teams/{team}/secrets/{name}", .name = "setSecret",
+       .doc = "Makes or replaces a secret, from one of the two fields", .access = kTeam,
+       .role = Role::kOperator, .scope = Scope::kJobsWrite, .audited = Audited::kChange,
+       .body = Body::kJson,
+       .fields = {Text("value", "The value, 1 byte to 64 KiB", kMaxSecretText),
+                  Text("base64", "The value's bytes in base64", kMaxSecretText)},
+       .max_body = kSecretBody, .status = 204, .reply = Reply::kNothing},
+      {.operation = Operation::kRemoveSecret, .method = Method::kDelete,
+       .path = "/api/v1/teams/{team}/secrets/{name}", .name = "removeSecret",
+       .doc = "Removes a secret; running jobs keep what they have", .access = kTeam,
+       .role = Role::kOperator, .scope = Scope::kJobsWrite, .audited = Audited::kChange,
+       .status = 204, .reply = Reply::kNothing},
+  };
+}
+
 std::vector<Route> TeamRoutes() {
   using enum Access;
   const auto read = Scope::kPeopleRead;
@@ -406,8 +430,9 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part : {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(),
-                           SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), TeamRoutes()})
+  for (const auto& part :
+       {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(),
+        DataRoutes(), UserRoutes(), SecretRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

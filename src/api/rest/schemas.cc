@@ -154,6 +154,12 @@ void AddPeople(json::object* all) {
   (*all)["Token"] = Object(token, required);
   token["token"] = Text("The secret text, in this reply only");
   (*all)["NewToken"] = Object(std::move(token), {"id", "user", "scopes", "token"});
+  (*all)["Secrets"] = Object({{"items", ListOf(Object({{"name", Of("string")},
+                                                       {"changed", Time("When it was set")},
+                                                       {"by", Text("The user who set it")},
+                                                       {"bytes", Of("integer")}},
+                                                      {"name", "changed"}))}},
+                             {"items"});
   (*all)["AuditEntry"] = Object({{"seq", Of("integer")},
                                  {"time", Time("When")},
                                  {"user", Of("string")},

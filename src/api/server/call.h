@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/state_home.h"
+#include "controller/secrets/secret_vault.h"
 #include "controller/store/records.h"
 #include "controller/store/store.h"
 #include "controller/supervisor/supervisor.h"
@@ -37,6 +38,7 @@ struct Backend {
   controller::Supervisor* supervisor = nullptr;
   controller::EngineRegistry* engines = nullptr;
   People* people = nullptr;
+  controller::SecretVault* secrets = nullptr;
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;
   const Clock* clock = nullptr;

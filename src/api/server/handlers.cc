@@ -53,6 +53,9 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kListTokens, ListTokens},
     {Operation::kCreateToken, CreateToken},
     {Operation::kRevokeToken, RevokeToken},
+    {Operation::kListSecrets, ListSecrets},
+    {Operation::kSetSecret, SetSecret},
+    {Operation::kRemoveSecret, RemoveSecret},
     {Operation::kListAudit, ListAudit},
 };
 

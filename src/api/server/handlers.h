@@ -74,4 +74,9 @@ void ListTokens(const Backend& backend, const CallPtr& call);
 void CreateToken(const Backend& backend, const CallPtr& call);
 void RevokeToken(const Backend& backend, const CallPtr& call);
 
+// secret_handlers.cc
+void ListSecrets(const Backend& backend, const CallPtr& call);
+void SetSecret(const Backend& backend, const CallPtr& call);
+void RemoveSecret(const Backend& backend, const CallPtr& call);
+
 }  // namespace shoal::api

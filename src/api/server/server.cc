@@ -51,6 +51,7 @@ class ShoalServer final : public Server {
     TRY_ASSIGN(self_, controller::CurrentProcess());
     TRY(OpenStore());
     TRY(MakePeople());
+    TRY(MakeSecrets());
     TRY(MakeEngines());
     TRY(StartSupervisor());
     return StartRest();
@@ -81,6 +82,15 @@ class ShoalServer final : public Server {
     return WriteFileAtomically(options_.state / kFirstTokenFile, *first_token_ + "\n", 0600);
   }
 
+  Status MakeSecrets() {
+    controller::SealingKeySource key;
+    key.file = options_.secrets_key.empty() ? home_.secrets_key() : options_.secrets_key;
+    key.command = options_.secrets_key_command;
+    secrets_ = std::make_unique<controller::SecretVault>(&store_->records(), options_.clock,
+                                                         std::move(key));
+    return secrets_->Prepare();
+  }
+
   Status MakeEngines() {
     const engine::FindJobDir job_dir = [home = home_](const std::string& id) {
       return home.job_dir(id).string();
@@ -103,6 +113,7 @@ class ShoalServer final : public Server {
     options.clock = options_.clock;
     options.program = options_.program;
     options.self = self_;
+    options.secrets = secrets_.get();
     TRY_ASSIGN(supervisor_, controller::Supervisor::Start(std::move(options)));
     TRY_ASSIGN(attached_, supervisor_->AttachAll());
     return Status::Ok();
@@ -126,6 +137,7 @@ class ShoalServer final : public Server {
     backend.supervisor = supervisor_.get();
     backend.engines = engines_.get();
     backend.people = people_.get();
+    backend.secrets = secrets_.get();
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
     backend.clock = options_.clock;
@@ -160,6 +172,7 @@ class ShoalServer final : public Server {
   controller::ProcessIdentity self_;
   std::unique_ptr<controller::Store> store_;
   std::unique_ptr<People> people_;
+  std::unique_ptr<controller::SecretVault> secrets_;
   std::optional<std::string> first_token_;
   std::unique_ptr<controller::EngineRegistry> engines_;
   std::unique_ptr<controller::Supervisor> supervisor_;

@@ -30,6 +30,8 @@ struct ServerOptions {
   std::vector<std::string> allowed_origins;
   std::string program;  // absolute path of shoal
   std::string version;
+  std::filesystem::path secrets_key;  // file of the key of secrets; empty: in `state`
+  std::string secrets_key_command;    // prints it instead (controller/secrets/secret_vault.h)
   const Clock* clock = RealClock::Get();
 };
 

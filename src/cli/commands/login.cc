@@ -1,16 +1,13 @@
 // `shoal login` and `shoal logout`: the servers that this user's commands talk to.
 
-#include <termios.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 
 #include "api/client/api_client.h"
 #include "api/client/login_file.h"
 #include "base/file.h"
 #include "cli/commands/commands.h"
+#include "cli/terminal/hidden_input.h"
 #include "cli/terminal/report.h"
 
 namespace shoal::cli {
@@ -24,34 +21,10 @@ struct LoginArguments {
 
 constexpr size_t kMaxTokenFile = 4096;
 
-// Without the characters that a terminal shows; restores them when it ends.
-class HiddenInput {
- public:
-  HiddenInput() {
-    terminal_ = ::tcgetattr(STDIN_FILENO, &before_) == 0;
-    if (!terminal_) return;
-    termios hidden = before_;
-    hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    (void)::tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
-  }
-  ~HiddenInput() {
-    if (terminal_) (void)::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
-  }
-  HiddenInput(const HiddenInput&) = delete;
-  HiddenInput& operator=(const HiddenInput&) = delete;
-
- private:
-  termios before_{};
-  bool terminal_ = false;
-};
-
 Result<std::string> ReadToken(const LoginArguments& arguments) {
   std::string token;
   if (arguments.token_file.empty() || arguments.token_file == "-") {
-    const HiddenInput hidden;
-    if (::isatty(STDIN_FILENO) == 1) std::cerr << "token of " << arguments.url << ": ";
-    std::getline(std::cin, token);
-    if (::isatty(STDIN_FILENO) == 1) std::cerr << "\n";
+    TRY_ASSIGN(token, ReadHidden("token of " + arguments.url + ": ", kMaxTokenFile));
   } else {
     TRY_ASSIGN(token, ReadFile(arguments.token_file, kMaxTokenFile));
   }

@@ -105,7 +105,7 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
   json::object object;
   std::string text;
   for (auto& [variable, value] : env) {
-    value = job::LooksSecret(variable) ? "***" : job::HideSecrets(value);
+    value = job::ShownValue(variable, value);
     object[variable] = value;
     text += variable + "=" + value + "\n";
   }

@@ -33,6 +33,8 @@ struct ServerArguments {
   std::string engines;
   std::string engine = "local";
   std::vector<std::string> origins;
+  std::string secrets_key;
+  std::string secrets_key_command;
 };
 
 // Time that requests under way have to end.
@@ -64,6 +66,12 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   options.engines_file = arguments.engines;
   options.default_engine = arguments.engine;
   options.allowed_origins = arguments.origins;
+  if (!arguments.secrets_key.empty() && !arguments.secrets_key_command.empty())
+    return InvalidArgument("got --secrets-key and --secrets-key-command, expected one of them");
+  std::error_code error;
+  if (!arguments.secrets_key.empty())
+    options.secrets_key = std::filesystem::absolute(arguments.secrets_key, error);
+  options.secrets_key_command = arguments.secrets_key_command;
   options.program = context.program;
   options.version = VersionLine();
   return options;
@@ -197,6 +205,12 @@ void AddServer(CLI::App& app, Run* chosen) {
                   "Origin of a page that may use the server (repeatable)")
       ->allow_extra_args(false)
       ->type_name("URL");
+  sub->add_option("--secrets-key", arguments->secrets_key,
+                  "File of the key that seals secrets [secrets.key in the state directory]")
+      ->type_name("FILE");
+  sub->add_option("--secrets-key-command", arguments->secrets_key_command,
+                  "Shell command that prints that key, such as a client of a key service")
+      ->type_name("COMMAND");
   AddCopy(sub, false, chosen);
   AddCopy(sub, true, chosen);
   sub->footer(kServerFooter);

@@ -101,6 +101,7 @@ Status CountResume(const std::filesystem::path& dir) {
 void RemoveScratch(const std::filesystem::path& dir, JobState state) {
   std::error_code ignored;  // remains are harmless
   std::filesystem::remove_all(job::JobDir(dir).scratch(), ignored);
+  std::filesystem::remove(job::JobDir(dir).secrets(), ignored);  // a resume writes them again
   if (job::IsFinal(state)) std::filesystem::remove_all(job::JobDir(dir).files(), ignored);
 }
 

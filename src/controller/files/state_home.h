@@ -20,6 +20,8 @@ class StateHome {
   explicit StateHome(std::filesystem::path root) : root_(std::move(root)) {}
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path database() const { return root_ / "shoal.db"; }
+  // Where the key of the secrets is unless a server is told another place.
+  std::filesystem::path secrets_key() const { return root_ / "secrets.key"; }
   std::filesystem::path job_dir(const std::string& id) const { return root_ / "jobs" / id; }
 
  private:
@@ -38,8 +40,8 @@ std::filesystem::path ReadWorkDir(const std::filesystem::path& dir);
 // Increments DIR/resumes, which tells the next coordinator that the job continues after a
 // suspension.
 Status CountResume(const std::filesystem::path& dir);
-// Removes the private temporary files of killed launchers; for an ended (not suspended) job also
-// the staged files.
+// Removes the private temporary files of killed launchers and the values of secrets; for an ended
+// (not suspended) job also the staged files.
 void RemoveScratch(const std::filesystem::path& dir, JobState state);
 // Reads the job's secret.
 Result<std::string> ReadToken(const std::filesystem::path& dir);

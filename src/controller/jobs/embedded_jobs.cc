@@ -157,6 +157,12 @@ class EmbeddedJobs final : public Jobs {
     return controller::PruneUnreadable(&session_->store(), session_->home());
   }
 
+  Result<std::unique_ptr<Secrets>> SecretsOf(const std::string& team) override {
+    if (!team.empty())
+      return InvalidArgument("got team " + team + ", but without a server there are no teams");
+    return std::unique_ptr<Secrets>(std::make_unique<TeamSecrets>(&session_->secrets(), "", ""));
+  }
+
   Result<std::unique_ptr<engine::Execution>> Exec(const std::string& id, const std::string& role,
                                                   int index,
                                                   const engine::ExecSpec& spec) override {
@@ -232,6 +238,7 @@ Result<ControllerOptions> EmbeddedJobs::OptionsFor(const std::string& engine,
   options.home = session_->home();
   options.program = options_.program;
   options.self = session_->self();
+  options.secrets = &session_->secrets();
   std::error_code error;
   if (work_dir.empty()) work_dir = std::filesystem::current_path(error);
   options.work_dir = std::move(work_dir);

@@ -19,6 +19,7 @@
 #include "controller/files/log_store.h"
 #include "controller/files/outputs.h"
 #include "controller/run/controller.h"
+#include "controller/secrets/secrets.h"
 #include "controller/series/series_reader.h"
 #include "controller/store/job_record.h"
 #include "engine/executes.h"
@@ -143,6 +144,11 @@ class Jobs {
   virtual Result<std::vector<std::string>> Prune(Duration age) = 0;
   // Likewise for ended jobs whose records cannot be read completely.
   virtual Result<std::vector<std::string>> PruneUnreadable() = 0;
+
+  // The secrets of `team`; empty: the only team of the user, or none without a server. Must not
+  // outlive this object. InvalidArgument for a team without a server, and where the user must name
+  // one.
+  virtual Result<std::unique_ptr<Secrets>> SecretsOf(const std::string& team) = 0;
 
   // Engine::Exec and Engine::DialTask of the job's engine.
   virtual Result<std::unique_ptr<engine::Execution>> Exec(const std::string& id,

@@ -22,6 +22,9 @@ Result<std::unique_ptr<Session>> Session::Open(std::vector<EngineInstance> insta
   std::unique_ptr<Session> session(new Session(StateHome(std::move(root)), std::move(instances)));
   TRY_ASSIGN(session->self_, CurrentProcess());
   TRY_ASSIGN(session->store_, OpenSqliteStore(session->home_.database()));
+  session->secrets_ =
+      std::make_unique<SecretVault>(&session->store_->records(), RealClock::Get(),
+                                    SealingKeySource{session->home_.secrets_key(), ""});
   TRY(session->Reconcile());
   const WallTime now = RealClock::Get()->Wall();
   if (const auto pruned = Prune(session->store_.get(), session->home_, now); !pruned.ok())

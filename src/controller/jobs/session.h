@@ -12,6 +12,7 @@
 #include "controller/files/state_home.h"
 #include "controller/recovery/reconcile.h"
 #include "controller/run/controller.h"
+#include "controller/secrets/secret_vault.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/store.h"
 #include "engine/engine.h"
@@ -27,6 +28,8 @@ class Session {
   static Result<std::unique_ptr<Session>> Open(std::vector<EngineInstance> instances = {});
 
   Store& store() { return *store_; }
+  // Of the state home, sealed with HOME/secrets.key.
+  SecretVault& secrets() { return *secrets_; }
   const StateHome& home() const { return home_; }
   const ProcessIdentity& self() const { return self_; }
   // Acquires the lock that shows other processes that this one lives (LivenessLock),
@@ -61,6 +64,7 @@ class Session {
   ProcessIdentity self_;
   std::optional<LivenessLock> liveness_lock_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<SecretVault> secrets_;
   EngineRegistry engines_;
   std::vector<ReconciledJob> repaired_;
 };

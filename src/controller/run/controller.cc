@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "controller/files/stage_files.h"
 #include "controller/run/job_run.h"
+#include "controller/secrets/job_secrets.h"
 #include "controller/store/record_text.h"
 #include "job/spec/elastic.h"
 #include "job/spec/json.h"
@@ -67,6 +68,8 @@ ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
 
 Result<std::string> Controller::Submit(const job::Job& job, const Submission& submission) {
   TRY(ValidateJob(job, options_.validation));
+  if (const Status found = CheckSecrets(options_.secrets, submission.team, job); !found.ok())
+    return Status(found.code(), WithLocation(job, options_.validation.locations, found.message()));
   TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
   NewJob submitted;
   submitted.id = NewJobId(job.name);

@@ -19,6 +19,7 @@
 #include "controller/files/state_home.h"
 #include "controller/recovery/reconcile.h"
 #include "controller/run/validate_job.h"
+#include "controller/secrets/secrets.h"
 #include "controller/store/job_record.h"
 #include "controller/store/store.h"
 #include "controller/threads/executor.h"
@@ -51,7 +52,8 @@ struct ControllerOptions {
   // A job that waits in the queue recovers jobs of dead controllers, which may hold the resources
   // it waits for.
   bool recovers_others = true;
-  RunExecutors executors = {};  // of a supervisor
+  RunExecutors executors = {};      // of a supervisor
+  SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
 
   std::string EngineName() const {
     return engine_instance.empty() ? engine->name() : engine_instance;

@@ -29,6 +29,7 @@
 #include "controller/run/scale_requests.h"
 #include "controller/run/takeover.h"
 #include "controller/run/task_applier.h"
+#include "controller/secrets/job_secrets.h"
 #include "controller/threads/blocking_call.h"
 #include "controller/threads/loop_task_group.h"
 #include "job/execution/job_dir.h"
@@ -195,6 +196,7 @@ void Run::StartTasks() {
 }
 
 Status Run::MakeTasks() {
+  TRY(WriteSecrets(options_.secrets, event_batcher_.record().team, job_, dir_));
   TRY(WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir));
   TRY(logs_.Begin());
   TRY(coordinator_.Watch());

@@ -127,6 +127,7 @@ Result<ControllerOptions> LoopSupervisor::OptionsOf(const std::string& engine,
   options.connect = options_.connect;
   options.recovers_others = false;  // Tick does, for all
   options.executors = {PoolOf(engine), store_pool_.get()};
+  options.secrets = options_.secrets;
   return options;
 }
 

@@ -37,6 +37,7 @@ struct SupervisorOptions {
   const Clock* clock = RealClock::Get();
   std::string program;   // absolute path of shoal, used to start coordinators and launchers
   ProcessIdentity self;  // CurrentProcess()
+  SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
   ConnectCoordinatorClient connect = &rendezvous::CoordinatorClient::Connect;
 };
 

@@ -14,12 +14,13 @@ class JobDir {
 
   const std::filesystem::path& root() const { return root_; }
 
-  // Written by the controller. A task without a shared filesystem gets the first four as bootstrap
+  // Written by the controller. A task without a shared filesystem gets the first five as bootstrap
   // files.
   std::filesystem::path job() const { return root_ / kJob; }
   std::filesystem::path token() const { return root_ / kToken; }  // the job's secret, 0600
   std::filesystem::path id() const { return root_ / kId; }
-  std::filesystem::path resumes() const { return root_ / kResumes; }     // number of resumptions
+  std::filesystem::path resumes() const { return root_ / kResumes; }  // number of resumptions
+  std::filesystem::path secrets() const { return root_ / kSecrets; }  // values, 0600, until the end
   std::filesystem::path work_dir() const { return root_ / "work_dir"; }  // where programs start
   // Locked while the controller removes the resources of an ended job.
   std::filesystem::path cleanup_lock() const { return root_ / "clearing"; }
@@ -42,6 +43,7 @@ class JobDir {
   static constexpr const char* kToken = "token";
   static constexpr const char* kId = "id";
   static constexpr const char* kResumes = "resumes";
+  static constexpr const char* kSecrets = "secrets";
 
  private:
   std::filesystem::path root_;

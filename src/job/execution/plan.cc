@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "job/spec/cluster_reference.h"
 #include "job/spec/enum_names.h"
 #include "job/spec/schedule_json.h"
 
@@ -134,10 +135,6 @@ std::string TaskTable(const Plan& plan) {
   return Table(rows);
 }
 
-std::string ShownValue(const std::string& name, const std::string& value) {
-  return LooksSecret(name) ? std::string(kHidden) : HideSecrets(value);
-}
-
 std::string EnvironmentText(const Plan& plan) {
   std::string out;
   const PlannedTask* before = nullptr;
@@ -258,6 +255,12 @@ bool LooksSecret(const std::string& variable) {
 }
 
 // Finds each "://", then the user information before the next '/', and replaces its password.
+std::string ShownValue(const std::string& variable, const std::string& value) {
+  const std::string text = MarksAsReferences(value);
+  if (WholeSecret(text)) return text;  // its name, which hides nothing
+  return LooksSecret(variable) ? std::string(kHidden) : HideSecrets(text);
+}
+
 std::string HideSecrets(const std::string& text) {
   std::string out;
   size_t at = 0;

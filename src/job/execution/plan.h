@@ -49,6 +49,10 @@ bool LooksSecret(const std::string& variable);
 // Replaces passwords in URLs ("s3://user:password@host") with ***.
 std::string HideSecrets(const std::string& text);
 
+// The value of a variable as it may be shown: by the two rules above, and references to secrets by
+// their names.
+std::string ShownValue(const std::string& variable, const std::string& value);
+
 // Names as in job files.
 std::string_view NameOf(Framework framework);
 std::string_view NameOf(RestartWhen when);

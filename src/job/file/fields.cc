@@ -93,7 +93,8 @@ constexpr Field kFields[] = {
           "shell: to use one, write `[sh, -c, \"...\"]`. `@shoal` as the first word is this program.",
    .apply = [](V v, T t) { t.job->command = v.texts; }},
   {.path = "env", .type = Type::kVariables, .fallback = "none",
-   .doc = "Environment variables of every task. Variables that Shoal sets are refused.",
+   .doc = "Environment variables of every task. Variables that Shoal sets are refused. `{secret: "
+          "NAME}` and `{secret_file: NAME}` are values of secrets ([secrets](secrets.md)).",
    .apply = [](V v, T t) { t.job->env = v.map; }},
   {.path = "learn", .type = Type::kLearn, .fallback = "none",
    .doc = "Framework shoal: `algorithm` and its parameters, for example `{algorithm: word2vec, dim: "

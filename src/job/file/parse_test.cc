@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "job/spec/cluster_reference.h"
 #include "job/spec/json.h"
 #include "job/text/errors.h"
 #include "job/text/units.h"
@@ -332,11 +333,52 @@ TEST(Variables, WrongReferencesAreNamedWithTheirPlace) {
                  "{{shoal.hosts.worker}}");
   EXPECT_EQ(message("{{shoal.indx}}"),
             at + "got '{{shoal.indx}}', expected one of index, host, hosts.ROLE, addresses.ROLE, "
-                 "count.ROLE, braces; did you mean 'index'?");
+                 "count.ROLE, secret.NAME, secret_file.NAME, braces; did you mean 'index'?");
   EXPECT_EQ(message("{{shoal.index"),
             at + "got '{{shoal.' without its end, expected '}}' after it");
   EXPECT_EQ(message("{{shoal.addresses.ps}}"),
             at + "got the addresses of role 'ps', which has no port, expected a role with 'ports'");
+}
+
+TEST(Variables, SecretsAreReferences) {
+  const auto parse = [](const std::string& value) {
+    return ParseJob("command: [a]\nroles: {worker: 1}\nenv: {A: " + value + "}\n", "j.yaml");
+  };
+  const auto value = [&](const std::string& text) { return parse(text).value().env.at("A"); };
+  EXPECT_EQ(value("{secret: db}"), "{{shoal.secret.db}}");
+  EXPECT_EQ(value("{secret_file: Key_1.json}"), "{{shoal.secret_file.Key_1.json}}");
+  EXPECT_EQ(value("{secret: 42}"), "{{shoal.secret.42}}");
+  EXPECT_EQ(SecretsOf(*parse("'a{{shoal.secret.x}}b{{shoal.secret_file.y}}{{shoal.index}}'")),
+            (std::map<std::string, std::string>{{"x", "env.A"}, {"y", "env.A"}}));
+  EXPECT_TRUE(SecretsOf(*parse("'{{shoal.braces}}shoal.secret.x}}'")).empty());
+
+  const auto message = [&](const std::string& text) { return parse(text).status().message(); };
+  EXPECT_EQ(message("{secret: a/b}"),
+            "j.yaml:3:19: env.A: got 'a/b', expected a secret's name of letters, digits, '-', '_' "
+            "and '.'");
+  EXPECT_EQ(
+      message("{secret: a, secret_file: b}"),
+      "j.yaml:3:10: env.A: got a section of fields, expected a text, a number, {secret: NAME} or "
+      "{secret_file: NAME}");
+  EXPECT_EQ(message("[a]"), "j.yaml:3:10: env.A: got a list, expected a text or a number");
+  EXPECT_EQ(message("'{{shoal.secret}}'"),
+            "j.yaml:3:6: env.A: got '{{shoal.secret}}', expected the name of a secret after it, "
+            "such as {{shoal.secret.db-password}}");
+  EXPECT_EQ(message("'{{shoal.secret.-a}}'"),
+            "j.yaml:3:6: env.A: got '{{shoal.secret.-a}}', expected a secret's name of letters, "
+            "digits, '-', '_' and '.'");
+}
+
+TEST(Variables, MarksOfSecretsAreFound) {
+  const std::string text =
+      "a" + SecretMark("db", false) + SecretMark("k.1", true) + "@shoal-secret:";
+  EXPECT_EQ(MarksAsReferences(text), "a{{shoal.secret.db}}{{shoal.secret_file.k.1}}@shoal-secret:");
+  EXPECT_FALSE(FindSecretMark("@shoal-secret:a b@ @shoal-secret:@ @shoal-secrets:a@", 0));
+  const auto found = FindSecretMark("@shoal-secret:" + SecretMark("x", true), 0);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->begin, 14u);
+  EXPECT_EQ(found->name, "x");
+  EXPECT_TRUE(found->as_file);
 }
 
 TEST(Parse, Containers) {

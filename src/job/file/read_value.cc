@@ -5,6 +5,7 @@
 #include "job/execution/policy.h"
 #include "job/file/decode.h"
 #include "job/file/pod_fields.h"
+#include "job/spec/cluster_reference.h"
 #include "job/spec/enum_names.h"
 #include "job/text/units.h"
 
@@ -171,8 +172,28 @@ bool CheckKey(const ValueContext& context, const Key& key) {
   return false;
 }
 
+// `{secret: NAME}` or `{secret_file: NAME}`, as the reference that it is short for.
+bool ReadSecret(const ValueContext& context, const Key& key, const Node& node, std::string* text) {
+  const bool one = node.keys.size() == 1 &&
+                   (node.keys[0].text == "secret" || node.keys[0].text == "secret_file");
+  if (one && node.items[0].kind == Node::Kind::kScalar && IsSecretName(node.items[0].text)) {
+    *text = SecretReference(node.items[0].text, node.keys[0].text == "secret_file");
+    return true;
+  }
+  context.errors->Add(one ? node.items[0].place : node.place, context.path + "." + key.text,
+                      "got " + DescribeNode(one ? node.items[0] : node) +
+                          (one ? ", expected a secret's name of letters, digits, '-', '_' and '.'"
+                               : ", expected a text, a number, {secret: NAME} or "
+                                 "{secret_file: NAME}"));
+  return false;
+}
+
 // A scalar as written; null as an empty text.
 bool ReadScalar(const ValueContext& context, const Key& key, const Node& node, std::string* text) {
+  const std::string_view path = context.field.path;
+  const bool env =
+      context.field.type == Type::kVariables && (path == "env" || path.ends_with(".env"));
+  if (env && node.kind == Node::Kind::kMap) return ReadSecret(context, key, node, text);
   if (node.kind == Node::Kind::kList && context.field.type == Type::kLearn && key.text == "data") {
     for (const Node& item : node.items) {
       if (item.kind != Node::Kind::kScalar) {

@@ -71,6 +71,8 @@ roles:
 | `{{shoal.hosts.ROLE}}` | the hosts of a role's tasks in index order, separated by commas |
 | `{{shoal.addresses.ROLE}}` | the same with the tasks' first ports, `127.0.0.1:4001,127.0.0.1:4002` |
 | `{{shoal.count.ROLE}}` | the role's number of tasks |
+| `{{shoal.secret.NAME}}` | the value of a secret ([secrets](secrets.md)); alone also written as `{secret: NAME}` |
+| `{{shoal.secret_file.NAME}}` | the path of a file with the value, which only the task can read; also `{secret_file: NAME}` |
 | `{{shoal.braces}}` | `{{`: `{{shoal.braces}}shoal.index}}` is the text `{{shoal.index}}` itself |
 
 ## A job with a built-in trainer
@@ -109,6 +111,23 @@ std::string Row(const Field& field) {
 constexpr std::string_view kPlainName = "^[a-z]([a-z0-9-]*[a-z0-9])?$";
 
 json::object Scalar() { return {{"type", json::array{"string", "number", "boolean"}}}; }
+
+json::object ScalarOrNull() {
+  return {{"type", json::array{"string", "number", "boolean", "null"}}};
+}
+
+// Of an environment variable: also {secret: NAME} and {secret_file: NAME}.
+json::object VariableSchema() {
+  const json::object name{{"type", "string"}, {"pattern", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"}};
+  json::array either{ScalarOrNull()};
+  for (const char* const key : {"secret", "secret_file"}) {
+    either.push_back(json::object{{"type", "object"},
+                                  {"properties", json::object{{key, name}}},
+                                  {"required", json::array{key}},
+                                  {"additionalProperties", false}});
+  }
+  return {{"anyOf", std::move(either)}};
+}
 
 json::object NonEmptyList(json::object items) {
   return {{"type", "array"}, {"items", std::move(items)}, {"minItems", 1}};
@@ -222,9 +241,9 @@ json::object TypeSchema(const Field& field) {
     case Type::kCommand:
       return NonEmptyList(Scalar());
     case Type::kTextMap:
-      return Named({{"type", json::array{"string", "number", "boolean", "null"}}}, kPlainName);
+      return Named(ScalarOrNull(), kPlainName);
     case Type::kVariables:
-      return Named({{"type", json::array{"string", "number", "boolean", "null"}}},
+      return Named(field.path.ends_with("env") ? VariableSchema() : ScalarOrNull(),
                    "^[A-Za-z_][A-Za-z0-9_]*$");
     case Type::kLearn:
       return LearnSchema();

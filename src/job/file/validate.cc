@@ -331,7 +331,8 @@ void Validator::CheckVariables(const std::string& path,
       continue;
     }
     for (const ReferencePart& part : *parts) {
-      if (part.to == ReferenceTo::kText || part.text.empty()) continue;
+      const bool secret = part.to == ReferenceTo::kSecret || part.to == ReferenceTo::kSecretFile;
+      if (part.to == ReferenceTo::kText || part.text.empty() || secret) continue;
       if (!CheckRole(path + "." + name, part.text)) break;
       if (part.to != ReferenceTo::kAddresses || !job_.FindRole(part.text)->ports.empty()) continue;
       Wrong(path + "." + name, "got the addresses of role " + PrintableText(part.text) +

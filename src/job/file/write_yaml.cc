@@ -4,6 +4,7 @@
 
 #include "job/execution/plan.h"
 #include "job/file/decode.h"
+#include "job/spec/cluster_reference.h"
 #include "job/spec/enum_names.h"
 #include "job/text/units.h"
 
@@ -24,6 +25,24 @@ Node TextMap(const std::map<std::string, std::string>& map) {
   Node node;
   node.kind = Node::Kind::kMap;
   for (const auto& [key, text] : map) AddField(&node, key, TextScalar(text));
+  return node;
+}
+
+// Variables, with secrets in their short form.
+Node EnvironmentMap(const std::map<std::string, std::string>& env) {
+  Node node;
+  node.kind = Node::Kind::kMap;
+  for (const auto& [variable, text] : env) {
+    const auto secret = WholeSecret(text);
+    Node value = TextScalar(text);
+    if (secret) {
+      value = Node();
+      value.kind = Node::Kind::kMap;
+      AddField(&value, secret->to == ReferenceTo::kSecretFile ? "secret_file" : "secret",
+               TextScalar(secret->text));
+    }
+    AddField(&node, variable, std::move(value));
+  }
   return node;
 }
 
@@ -252,7 +271,7 @@ Node RoleNode(const Role& role, const Role& base) {
   AddUnlessEmpty(&node, "resources", ResourcesNode(role.resources));
   if (role.command != base.command) AddField(&node, "command", TextListNode(role.command));
   if (!role.args.empty()) AddField(&node, "args", TextListNode(role.args));
-  AddUnlessEmpty(&node, "env", TextMap(role.env));
+  AddUnlessEmpty(&node, "env", EnvironmentMap(role.env));
   if (role.ports != base.ports) AddField(&node, "ports", PortsNode(role.ports));
   if (role.follows != base.follows) {
     AddField(&node, "follows", role.follows.empty() ? NullNode() : TextScalar(role.follows));
@@ -435,7 +454,7 @@ std::string WriteYaml(const Job& job, const Comments& comments) {
   AddUnlessEmpty(&node, "container", ContainerNode(job.container));
   AddUnlessEmpty(&node, "files", job.files);
   if (!job.command.empty()) AddField(&node, "command", TextListNode(job.command));
-  AddUnlessEmpty(&node, "env", TextMap(job.env));
+  AddUnlessEmpty(&node, "env", EnvironmentMap(job.env));
   AddUnlessEmpty(&node, "learn", LearnNode(job));
   AddUnlessEmpty(&node, "data", DataNode(job));
   AddField(&node, "roles", RolesOf(job));

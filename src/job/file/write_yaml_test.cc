@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "job/file/parse.h"
+#include "job/spec/cluster_reference.h"
 
 namespace shoal::job {
 namespace {
@@ -40,7 +41,9 @@ std::map<std::string, std::string> AnyEnv() {
   std::map<std::string, std::string> env;
   for (int n = *rc::gen::inRange(0, 4); n > 0; --n) {
     env["V_" + std::to_string(*rc::gen::inRange(0, 99))] =
-        *rc::gen::arbitrary<bool>() ? AnyText() : "";
+        *rc::gen::elementOf(std::vector<std::string>{AnyText(), "", SecretReference("db", false),
+                                                     SecretReference("k.9_-A", true),
+                                                     "u:" + SecretReference("db", false)});
   }
   return env;
 }

@@ -151,7 +151,8 @@ TEST(HttpServerLimits, BoundsTheBodiesOfAllPeers) {
 
 TEST(HttpServerLimits, ServesWithoutDescriptors) {
 #ifdef __SANITIZE_ADDRESS__
-  // -fsanitize=vptr opens a pipe to see whether an address can be read, and reports "invalid vptr" when it cannot.
+  // -fsanitize=vptr opens a pipe to see whether an address can be read, and reports "invalid vptr"
+  // when it cannot.
   GTEST_SKIP() << "the sanitizers need descriptors themselves";
 #endif
   TestHttpServer test;

@@ -15,7 +15,8 @@ struct BootstrapFile {
 constexpr BootstrapFile kFiles[] = {{job::JobDir::kJob, true},
                                     {job::JobDir::kToken, true},
                                     {job::JobDir::kId, true},
-                                    {job::JobDir::kResumes, false}};
+                                    {job::JobDir::kResumes, false},
+                                    {job::JobDir::kSecrets, false}};
 constexpr size_t kMaxFile = 16 << 20;
 
 // A missing optional file reads as empty.

@@ -11,8 +11,8 @@
 
 namespace shoal::rendezvous {
 
-// The contents of job.json, token, id and, of a resumed job, resumes, by name. Errors name the
-// file.
+// The contents of job.json, token, id, of a resumed job resumes, and of a job with secrets secrets,
+// by name. Errors name the file.
 Result<std::map<std::string, std::string>> ReadBootstrapFiles(const std::string& job_dir);
 
 // Copies the bootstrap files from `bootstrap_dir`, which may be read-only and full of symbolic

@@ -24,6 +24,7 @@
 #include "rendezvous/launcher/stall_diagnostics.h"
 #include "rendezvous/launcher/task_environment.h"
 #include "rendezvous/launcher/task_output.h"
+#include "rendezvous/launcher/task_secrets.h"
 #include "rendezvous/logs/disk_retry.h"
 #include "rendezvous/logs/last_line.h"
 
@@ -175,7 +176,11 @@ class TaskAttempt final : public Attempt {
   Status Prepare() {
     TRY(FaultPoint("launcher.prepare"));
     TRY(MakeTaskDirectories(Paths()));
-    return WriteClusterFile();
+    TRY(WriteClusterFile());
+    auto variables = spec_.start.env;
+    TRY(FillInSecrets(Paths(), &variables));
+    spec_.start.env = std::move(variables);
+    return Status::Ok();
   }
 
   // Told to end while it waits for disk space.

@@ -15,6 +15,7 @@ void RemoveTaskDirectories(const AttemptPaths& paths) {
   std::error_code ignored;  // the engine removes the job's directory anyway
   std::filesystem::remove_all(paths.scratch, ignored);
   std::filesystem::remove(paths.cluster_file, ignored);
+  std::filesystem::remove_all(paths.secrets(), ignored);
   std::filesystem::remove(paths.output, ignored);  // if it is empty
 }
 

@@ -57,6 +57,7 @@ INSTEAD = {
     "shoal schedule --run nightly --engine marathon": ("shoal schedule --run nightly --engine marathon", 5, _METRONOME),
     "shoal schedule --remove nightly --engine marathon": ("shoal schedule --remove nightly --engine marathon", 5, _METRONOME),
 
+    "shoal secret set db-password": ("shoal secret set db-password < password.txt", 0, "asks on a terminal"),
     "shoal server --state /var/lib/shoal": ("shoal server --help", 0, _SERVER),
     "shoal server --state /var/lib/shoal --listen 0.0.0.0:7117 --tls-self-signed --name ml.example":
         ("shoal server --help | grep -q -e --tls-self-signed", 0, _SERVER),

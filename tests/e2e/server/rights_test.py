@@ -13,7 +13,7 @@ ROLES = ("viewer", "member", "operator", "administrator")
 BODIES = {
     "submitJob": {"file": job_text(), "team": "red"}, "planJob": {"file": job_text(), "team": "red"},
     "scaleJob": {"role": "worker", "replicas": 2}, "findMissingFiles": {"digests": [], "team": "red"},
-    "createUser": {"name": "new"}, "createTeam": {"name": "new"}, "setMember": {"role": "viewer"},
+    "createUser": {"name": "new"}, "createTeam": {"name": "new"}, "setMember": {"role": "viewer"}, "setSecret": {"value": "x"},
 }
 QUERIES = {"getFile": "?team=red", "putFile": "?team=red&offset=0&size=4", "readOutput": "?path=none"}
 # What the server answers when the right is there, though not with success.
