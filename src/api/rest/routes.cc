@@ -361,6 +361,50 @@ std::vector<Route> UserRoutes() {
   };
 }
 
+std::vector<Parameter> PolicyFields() {
+  return {{.name = "engines", .kind = Kind::kTexts, .most = 1000,
+           .doc = "Names of the engines that jobs may use, `*` for any text [all]"},
+          {.name = "images", .kind = Kind::kTexts, .most = 1000,
+           .doc = "Patterns of the images that jobs may use [all]"},
+          {.name = "paths", .kind = Kind::kTexts, .most = 1000,
+           .doc = "Directories in which data, outputs, volumes and directories of jobs lie [all]"},
+          {.name = "forbidden", .kind = Kind::kTexts, .most = 1000,
+           .doc = "Patterns of fields that job files must not have [none]"},
+          {.name = "fields", .kind = Kind::kObject,
+           .doc = "Fields and the values that every job has, such as `kubernetes.namespace` [none]"}};
+}
+
+std::vector<Route> PolicyRoutes() {
+  using enum Access;
+  const auto read = Scope::kPeopleRead;
+  const auto write = Scope::kPeopleWrite;
+  return {
+      {.operation = Operation::kGetDefaultPolicy, .path = "/api/v1/policy", .name = "getDefaultPolicy",
+       .doc = "What jobs of teams without a policy of their own may ask for (docs/policies.md)",
+       .access = kServer, .scope = read, .schema = "Policy"},
+      {.operation = Operation::kSetDefaultPolicy, .method = Method::kPut, .path = "/api/v1/policy",
+       .name = "setDefaultPolicy", .doc = "Makes or replaces it", .access = kServer, .scope = write,
+       .audited = Audited::kChange, .body = Body::kJson, .fields = PolicyFields(),
+       .max_body = kSecretBody, .schema = "Policy"},
+      {.operation = Operation::kRemoveDefaultPolicy, .method = Method::kDelete,
+       .path = "/api/v1/policy", .name = "removeDefaultPolicy",
+       .doc = "Removes it: such teams may ask for everything", .access = kServer, .scope = write,
+       .audited = Audited::kChange, .status = 204, .reply = Reply::kNothing},
+      {.operation = Operation::kGetPolicy, .path = "/api/v1/teams/{team}/policy",
+       .name = "getPolicy", .doc = "The policy that applies to the team's jobs", .access = kTeam,
+       .role = Role::kViewer, .scope = Scope::kJobsRead, .schema = "Policy"},
+      {.operation = Operation::kSetPolicy, .method = Method::kPut,
+       .path = "/api/v1/teams/{team}/policy", .name = "setPolicy",
+       .doc = "Makes or replaces the team's own policy", .access = kServer, .scope = write,
+       .audited = Audited::kChange, .body = Body::kJson, .fields = PolicyFields(),
+       .max_body = kSecretBody, .schema = "Policy"},
+      {.operation = Operation::kRemovePolicy, .method = Method::kDelete,
+       .path = "/api/v1/teams/{team}/policy", .name = "removePolicy",
+       .doc = "Removes the team's own policy", .access = kServer, .scope = write,
+       .audited = Audited::kChange, .status = 204, .reply = Reply::kNothing},
+  };
+}
+
 std::vector<Route> SecretRoutes() {
   using enum Access;
   return {
@@ -432,7 +476,7 @@ std::vector<Route> AllRoutes() {
   std::vector<Route> all;
   for (const auto& part :
        {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(),
-        DataRoutes(), UserRoutes(), SecretRoutes(), TeamRoutes()})
+        DataRoutes(), UserRoutes(), PolicyRoutes(), SecretRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -154,6 +154,14 @@ void AddPeople(json::object* all) {
   (*all)["Token"] = Object(token, required);
   token["token"] = Text("The secret text, in this reply only");
   (*all)["NewToken"] = Object(std::move(token), {"id", "user", "scopes", "token"});
+  (*all)["Policy"] = Object({{"engines", ListOf(Of("string"))},
+                             {"images", ListOf(Of("string"))},
+                             {"paths", ListOf(Of("string"))},
+                             {"forbidden", ListOf(Of("string"))},
+                             {"fields", json::object{{"type", "object"},
+                                                     {"description", "Field → value"},
+                                                     {"additionalProperties", Of("string")}}}},
+                            {});
   (*all)["Secrets"] = Object({{"items", ListOf(Object({{"name", Of("string")},
                                                        {"changed", Time("When it was set")},
                                                        {"by", Text("The user who set it")},

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "api/people/people.h"
+#include "api/people/policy.h"
 #include "api/people/principal.h"
 #include "api/rest/problem.h"
 #include "api/rest/route.h"
@@ -38,6 +39,7 @@ struct Backend {
   controller::Supervisor* supervisor = nullptr;
   controller::EngineRegistry* engines = nullptr;
   People* people = nullptr;
+  Policies* policies = nullptr;
   controller::SecretVault* secrets = nullptr;
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;

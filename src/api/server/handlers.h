@@ -74,6 +74,14 @@ void ListTokens(const Backend& backend, const CallPtr& call);
 void CreateToken(const Backend& backend, const CallPtr& call);
 void RevokeToken(const Backend& backend, const CallPtr& call);
 
+// policy_handlers.cc
+void GetDefaultPolicy(const Backend& backend, const CallPtr& call);
+void SetDefaultPolicy(const Backend& backend, const CallPtr& call);
+void RemoveDefaultPolicy(const Backend& backend, const CallPtr& call);
+void GetPolicy(const Backend& backend, const CallPtr& call);
+void SetPolicy(const Backend& backend, const CallPtr& call);
+void RemovePolicy(const Backend& backend, const CallPtr& call);
+
 // secret_handlers.cc
 void ListSecrets(const Backend& backend, const CallPtr& call);
 void SetSecret(const Backend& backend, const CallPtr& call);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/people/people.h"
+#include "api/people/policy.h"
 #include "api/server/followers.h"
 #include "api/server/rest_server.h"
 #include "api/server/state_lock.h"
@@ -77,6 +78,7 @@ class ShoalServer final : public Server {
 
   Status MakePeople() {
     people_ = std::make_unique<People>(&store_->records(), options_.clock);
+    policies_ = std::make_unique<Policies>(&store_->records(), options_.clock);
     TRY_ASSIGN(first_token_, people_->MakeFirstAdministrator());
     if (!first_token_) return Status::Ok();
     return WriteFileAtomically(options_.state / kFirstTokenFile, *first_token_ + "\n", 0600);
@@ -137,6 +139,7 @@ class ShoalServer final : public Server {
     backend.supervisor = supervisor_.get();
     backend.engines = engines_.get();
     backend.people = people_.get();
+    backend.policies = policies_.get();
     backend.secrets = secrets_.get();
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
@@ -172,6 +175,7 @@ class ShoalServer final : public Server {
   controller::ProcessIdentity self_;
   std::unique_ptr<controller::Store> store_;
   std::unique_ptr<People> people_;
+  std::unique_ptr<Policies> policies_;
   std::unique_ptr<controller::SecretVault> secrets_;
   std::optional<std::string> first_token_;
   std::unique_ptr<controller::EngineRegistry> engines_;

@@ -73,13 +73,42 @@ controller::JobValidation ValidationOf(const Backend& backend, const ParsedJob& 
           .learn = [where](const job::Job& job) { return learn::ValidateLearn(job, where); }};
 }
 
+// Parses the job file, with the fields that the team's policy sets. PermissionDenied if the file
+// itself gives one of them another value.
+Status ParseWithPolicy(const Call& call, const Policy& policy, ParsedJob* parsed) {
+  const std::string text = call.arguments.Text("file");
+  std::vector<std::string> overrides = call.arguments.Texts("set");
+  TRY_ASSIGN(parsed->job, job::ParseJob(text, kFileName, overrides, &parsed->locations));
+  if (policy.fields.empty()) return Status::Ok();
+  const std::vector<std::string> fixed = OverridesOf(policy);
+  overrides.insert(overrides.end(), fixed.begin(), fixed.end());
+  TRY_ASSIGN(job::Job with, job::ParseJob(text, kFileName, overrides));
+  const bool changes = !(with == parsed->job);
+  for (const auto& [field, value] : policy.fields) {
+    if (!changes || !parsed->locations.Has(field)) continue;
+    // Another field may be the one that changes: what this one alone does decides.
+    std::vector<std::string> alone = call.arguments.Texts("set");
+    alone.push_back(field + "=" + value);
+    TRY_ASSIGN(const job::Job one, job::ParseJob(text, kFileName, alone));
+    if (!(one == parsed->job))
+      return PermissionDenied(parsed->locations.Prefix(kFileName, field) + field +
+                              ": the team's policy sets it to " + value + "; leave it out");
+  }
+  parsed->job = std::move(with);
+  return Status::Ok();
+}
+
 Result<ParsedJob> ParseJobOf(const Backend& backend, const Call& call) {
   ParsedJob parsed;
   TRY_ASSIGN(parsed.engine, EngineOf(backend, call));
-  TRY_ASSIGN(parsed.job, job::ParseJob(call.arguments.Text("file"), kFileName,
-                                       call.arguments.Texts("set"), &parsed.locations));
+  TRY_ASSIGN(const Policy policy, backend.policies->Of(call.team));
+  TRY(ParseWithPolicy(call, policy, &parsed));
   TRY_ASSIGN(const std::string folder, FolderOf(backend, call));
   job::ResolvePaths(parsed.locations, folder, folder, &parsed.job);
+  TRY(CheckPolicy(policy, {.job = parsed.job,
+                           .locations = parsed.locations,
+                           .engine = parsed.engine,
+                           .directory = call.arguments.Text("directory")}));
   std::error_code error;
   if (fs::is_directory(folder, error)) parsed.directory = folder;
   if (!parsed.job.on_controller_loss) parsed.job.on_controller_loss = job::OnControllerLoss::kKeep;

@@ -1,0 +1,294 @@
+#include "api/people/policy.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "job/file/fields.h"
+#include "job/file/parse.h"
+#include "job/text/errors.h"
+
+namespace shoal::api {
+namespace {
+
+constexpr const char* kKind = "policy";
+constexpr size_t kMaxEntries = 1000;
+constexpr size_t kMaxEntry = 4096;
+
+// Only `*` is special.
+bool Matches(const std::string& pattern, const std::string& text) {
+  std::string escaped;
+  for (const char c : pattern) {
+    if (c == '?' || c == '[' || c == '\\') escaped.push_back('\\');
+    escaped.push_back(c);
+  }
+  return ::fnmatch(escaped.c_str(), text.c_str(), 0) == 0;
+}
+
+bool MatchesOne(const std::vector<std::string>& patterns, const std::string& text) {
+  return std::ranges::any_of(patterns, [&](const std::string& one) { return Matches(one, text); });
+}
+
+std::string Listed(const std::vector<std::string>& texts) {
+  if (texts.empty()) return "none";
+  std::string list;
+  for (const std::string& one : texts) list += (list.empty() ? "" : ", ") + one;
+  return list;
+}
+
+std::string Normal(const std::string& path) {
+  std::string normal = std::filesystem::path(path).lexically_normal().string();
+  while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+  return normal;
+}
+
+bool IsBelow(const std::string& path, const std::vector<std::string>& directories) {
+  const std::string normal = Normal(path);
+  return std::ranges::any_of(directories, [&](const std::string& directory) {
+    const std::string root = Normal(directory);
+    return normal == root || root == "/" || normal.starts_with(root + "/");
+  });
+}
+
+// "roles.worker.env" as "roles.*.env", the form of the table of fields.
+std::string TablePath(const std::string& path) {
+  for (const std::string_view section : {"roles.", "data."}) {
+    if (!path.starts_with(section)) continue;
+    const size_t dot = path.find('.', section.size());
+    return std::string(section) + "*" + (dot == std::string::npos ? "" : path.substr(dot));
+  }
+  return path;
+}
+
+// A path of the machine that a job file names, with its field.
+struct NamedPath {
+  std::string field;
+  std::string path;
+};
+
+void AddVolumes(const job::Job& job, std::vector<NamedPath>* found) {
+  for (const std::string& text : job.container.volumes) {
+    const auto volume = job::ParseVolume(text);
+    if (volume.ok() && volume->source.starts_with('/'))
+      found->push_back({"container.volumes", volume->source});
+  }
+  const auto pods = [&](const std::string& field, const std::vector<std::string>& volumes) {
+    constexpr std::string_view kHost = "host:";
+    for (const std::string& text : volumes) {
+      if (!text.starts_with(kHost)) continue;
+      const size_t end = text.find(':', kHost.size());
+      found->push_back(
+          {field, text.substr(kHost.size(), end == std::string::npos ? end : end - kHost.size())});
+    }
+  };
+  pods("kubernetes.volumes", job.kubernetes.volumes);
+  for (const job::Role& role : job.roles)
+    pods("roles." + role.name + ".kubernetes.volumes", role.kubernetes.volumes);
+}
+
+std::vector<NamedPath> PathsOf(const job::Job& job) {
+  std::vector<NamedPath> found;
+  const auto add = [&](const std::string& field, std::string path) {
+    constexpr std::string_view kFile = "file://";
+    if (path.starts_with(kFile)) path.erase(0, kFile.size());
+    if (path.starts_with('/')) found.push_back({field, std::move(path)});
+  };
+  for (const job::DataSource& data : job.data)
+    for (const std::string& source : data.sources) add("data." + data.name + ".source", source);
+  for (const auto& [name, directory] : job.outputs) add("outputs." + name, directory);
+  for (const auto& [name, value] : job.learn) add("learn." + name, value.text);
+  for (const std::string& uri : job.marathon.fetch) add("marathon.fetch", uri);
+  add("marathon.authorities", job.marathon.authorities);
+  AddVolumes(job, &found);
+  return found;
+}
+
+class Checker {
+ public:
+  Checker(const Policy& policy, const PolicySubject& subject)
+      : policy_(policy), subject_(subject) {}
+
+  Status Check() const {
+    if (policy_.engines && !MatchesOne(*policy_.engines, subject_.engine))
+      return PermissionDenied("engine: got " + subject_.engine + ", but the team's policy allows " +
+                              Listed(*policy_.engines));
+    TRY(CheckFields());
+    TRY(CheckImages());
+    return CheckPaths();
+  }
+
+ private:
+  Status Refuse(const std::string& field, const std::string& sentence) const {
+    return PermissionDenied(subject_.locations.Prefix(subject_.job.file, field) + field + ": " +
+                            sentence);
+  }
+
+  Status CheckFields() const {
+    for (const auto& [path, location] : subject_.locations.at) {
+      if (MatchesOne(policy_.forbidden, path) || MatchesOne(policy_.forbidden, TablePath(path)))
+        return Refuse(path, "the team's policy forbids this field; leave it out");
+    }
+    return Status::Ok();
+  }
+
+  Status CheckImages() const {
+    if (!policy_.images) return Status::Ok();
+    for (const auto& [field, image] : {std::pair{"image", subject_.job.image},
+                                       {"kubernetes.launcher", subject_.job.kubernetes.launcher}}) {
+      if (!image.empty() && !MatchesOne(*policy_.images, image))
+        return Refuse(field,
+                      "got " + image + ", but the team's policy allows " + Listed(*policy_.images));
+    }
+    return Status::Ok();
+  }
+
+  Status CheckPaths() const {
+    if (!policy_.paths) return Status::Ok();
+    const std::string allowed = ", but the team's policy allows " + Listed(*policy_.paths);
+    for (const NamedPath& one : PathsOf(subject_.job)) {
+      if (!IsBelow(one.path, *policy_.paths)) return Refuse(one.field, "got " + one.path + allowed);
+    }
+    if (subject_.directory.empty() || IsBelow(subject_.directory, *policy_.paths))
+      return Status::Ok();
+    return PermissionDenied("directory: got " + subject_.directory + allowed);
+  }
+
+  const Policy& policy_;
+  const PolicySubject& subject_;
+};
+
+Result<std::vector<std::string>> TextsOf(const json::value& value, const std::string& name) {
+  const Status wrong = InvalidArgument(name + ": expected a list of at most " +
+                                       std::to_string(kMaxEntries) + " texts");
+  if (!value.is_array() || value.get_array().size() > kMaxEntries) return wrong;
+  std::vector<std::string> texts;
+  for (const json::value& one : value.get_array()) {
+    if (!one.is_string() || one.get_string().empty() || one.get_string().size() > kMaxEntry)
+      return wrong;
+    texts.emplace_back(one.get_string());
+  }
+  return texts;
+}
+
+// Whether the pattern can match any field of job files.
+bool IsFieldPattern(const std::string& pattern) {
+  return std::ranges::any_of(job::Fields(), [&](const job::Field& field) {
+    const std::string path(field.path);
+    // "roles.worker.env" names a field of one role.
+    return Matches(pattern, path) || TablePath(pattern) == path;
+  });
+}
+
+Status CheckNames(const Policy& policy) {
+  std::vector<std::string> names;
+  for (const job::Field& field : job::Fields()) names.emplace_back(field.path);
+  for (const std::string& pattern : policy.forbidden) {
+    if (!IsFieldPattern(pattern))
+      return InvalidArgument("forbidden: got " + pattern + ", which is no field of job files" +
+                             job::DidYouMean(pattern, names));
+  }
+  for (const auto& [field, value] : policy.fields) {
+    if (std::ranges::find(names, TablePath(field)) == names.end())
+      return InvalidArgument("fields: got " + field + ", which is no field of job files" +
+                             job::DidYouMean(field, names));
+  }
+  for (const std::string& path : policy.paths.value_or(std::vector<std::string>())) {
+    if (!path.starts_with('/'))
+      return InvalidArgument("paths: got " + path + ", expected an absolute path");
+  }
+  return Status::Ok();
+}
+
+json::array ArrayOf(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
+}  // namespace
+
+json::object ToJson(const Policy& policy) {
+  json::object object;
+  if (policy.engines) object["engines"] = ArrayOf(*policy.engines);
+  if (policy.images) object["images"] = ArrayOf(*policy.images);
+  if (policy.paths) object["paths"] = ArrayOf(*policy.paths);
+  if (!policy.forbidden.empty()) object["forbidden"] = ArrayOf(policy.forbidden);
+  json::object fields;
+  for (const auto& [field, value] : policy.fields) fields[field] = value;
+  if (!fields.empty()) object["fields"] = std::move(fields);
+  return object;
+}
+
+Result<Policy> ParsePolicy(const json::object& object) {
+  Policy policy;
+  for (const auto& [key, value] : object) {
+    const std::string name(key);
+    if (name == "engines") {
+      TRY_ASSIGN(policy.engines, TextsOf(value, name));
+    } else if (name == "images") {
+      TRY_ASSIGN(policy.images, TextsOf(value, name));
+    } else if (name == "paths") {
+      TRY_ASSIGN(policy.paths, TextsOf(value, name));
+    } else if (name == "forbidden") {
+      TRY_ASSIGN(policy.forbidden, TextsOf(value, name));
+    } else if (name == "fields" && value.is_object()) {
+      for (const auto& [field, text] : value.get_object()) {
+        if (!text.is_string() || text.get_string().size() > kMaxEntry)
+          return InvalidArgument("fields: " + std::string(field) + ": expected a text");
+        policy.fields.emplace(field, text.get_string());
+      }
+    } else {
+      return InvalidArgument(
+          name + ": expected one of engines, images, paths, forbidden and " + "fields" +
+          job::DidYouMean(name, {"engines", "images", "paths", "forbidden", "fields"}));
+    }
+  }
+  TRY(CheckNames(policy));
+  return policy;
+}
+
+Status CheckPolicy(const Policy& policy, const PolicySubject& subject) {
+  return Checker(policy, subject).Check();
+}
+
+std::vector<std::string> OverridesOf(const Policy& policy) {
+  std::vector<std::string> overrides;
+  for (const auto& [field, value] : policy.fields) overrides.push_back(field + "=" + value);
+  return overrides;
+}
+
+// The record of the teams without one has the key "*", which no team can have.
+static std::string KeyOf(const std::string& team) { return team.empty() ? "*" : team; }
+
+Result<Policy> Policies::Get(const std::string& team) {
+  const auto record = records_->Get(kKind, KeyOf(team));
+  if (record.status().code() == Code::kNotFound)
+    return NotFound(team.empty() ? "there is no policy for the teams without one"
+                                 : "team " + team + " has no policy of its own");
+  TRY(record.status());
+  return ParsePolicy(record->body);
+}
+
+Status Policies::Set(const std::string& team, const Policy& policy) {
+  return records_->Put(kKind, KeyOf(team), ToJson(policy), controller::kAnyVersion, clock_->Wall())
+      .status();
+}
+
+Status Policies::Remove(const std::string& team) {
+  const Status removed =
+      records_->Delete(kKind, KeyOf(team), controller::kAnyVersion, clock_->Wall());
+  return removed.code() == Code::kNotFound ? Get(team).status() : removed;
+}
+
+Result<Policy> Policies::Of(const std::string& team) {
+  for (const std::string& one : {team, std::string()}) {
+    auto policy = Get(one);
+    if (policy.status().code() != Code::kNotFound) return policy;
+  }
+  return Policy();
+}
+
+}  // namespace shoal::api
