@@ -24,7 +24,8 @@ Source = Union[str, "os.PathLike[str]", Mapping[str, Any], Callable[..., Any]]
 class Client:
     """A connection to a Shoal server. Thread-safe; close it, or use it in a `with` statement.
 
-    server, token, fingerprint: otherwise SHOAL_SERVER and SHOAL_TOKEN, otherwise those of the last `shoal login`.
+    server, token, fingerprint: otherwise SHOAL_SERVER and SHOAL_TOKEN, otherwise those of the last `shoal login`. Several
+    servers of one store are separated by commas: the one that leads is asked.
     team: that owns submitted jobs; None: the server decides. timeout: seconds for one request. retry: seconds for which
     a request is repeated while the server cannot be reached, if a repetition has no further effect. patience: the same
     for `wait`, and for following logs and events.
@@ -34,7 +35,7 @@ class Client:
     """
 
     def __init__(self, server: Optional[str] = None, token: Optional[str] = None, *, fingerprint: Optional[str] = None,
-                 team: Optional[str] = None, timeout: float = 30.0, retry: float = 10.0, patience: float = 60.0) -> None:
+                 team: Optional[str] = None, timeout: float = 30.0, retry: float = 20.0, patience: float = 60.0) -> None:
         self.team, self.patience = team, patience
         self._transport = Transport(choose_login(server, token, fingerprint), timeout, retry)
 

@@ -1,7 +1,8 @@
 """Requests to a server over http.client: TLS with a pinned certificate, time-outs, bounded replies and repetition.
 
 Connections are kept and used again. A request that may be repeated is repeated while the server cannot be reached or
-answers 502, 503 or 429. Proxies of the environment are not used, and redirects are not followed, because a token would
+answers 502, 503 or 429. Of several servers of one store the one that leads is asked: after a failure the one that the
+answer names (Shoal-Leader), if the user has named it too, else the next. Proxies of the environment are not used, and redirects are not followed, because a token would
 go with them.
 """
 from __future__ import annotations
@@ -136,22 +137,31 @@ class OpenReply:
         self._connection.close()
 
 
+class _Server:
+    """One of the servers."""
+
+    def __init__(self, url: str) -> None:
+        parts = urllib.parse.urlsplit(url)
+        self.url = url
+        self.secure = parts.scheme == "https"
+        self.host = parts.hostname or ""
+        self.port = parts.port or (443 if self.secure else 80)
+        self.path = parts.path.rstrip("/") + PREFIX
+
+
 class Transport:
     """Thread-safe; safe after a fork. `timeout`: seconds that one request may take; `retry`: for how long a repeatable
     one is repeated."""
 
     def __init__(self, login: Login, timeout: float, retry: float) -> None:
-        parts = urllib.parse.urlsplit(login.url)
         self.login, self.timeout, self.retry = login, timeout, retry
-        self._secure = parts.scheme == "https"
-        self._host = parts.hostname or ""
-        self._port = parts.port or (443 if self._secure else 80)
-        self._path = parts.path.rstrip("/") + PREFIX
+        self._servers = [_Server(url) for url in login.url.split(",")]
+        self._current = 0  # of _servers: the one that leads, as far as known
         self._lock = threading.Lock()
         self._idle: List[http.client.HTTPConnection] = []
         self._pid = os.getpid()
         self._context: Optional[ssl.SSLContext] = None
-        if self._secure:
+        if any(server.secure for server in self._servers):
             self._context = ssl.create_default_context()
             if login.fingerprint:
                 self._context.check_hostname = False
@@ -160,22 +170,43 @@ class Transport:
     def __repr__(self) -> str:
         return f"<{self.login.url}>"
 
+    @property
+    def _server(self) -> _Server:
+        return self._servers[self._current]
+
+    def _go_on(self, server: _Server, leader: Optional[str] = None) -> bool:
+        """After a failure of `server`: asks another one from now on. Whether it is the one that is said to lead."""
+        with self._lock:
+            if len(self._servers) == 1 or self._server is not server:
+                return False
+            named = next((i for i, one in enumerate(self._servers) if one.url == leader and one is not server), None)
+            self._current = (self._current + 1) % len(self._servers) if named is None else named
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+        return named is not None
+
     def call(self, request: Request) -> Reply:
         """A reply of status 2xx; others are ApiError. ServerUnavailableError if the server cannot be reached."""
         backoff = Backoff(self.retry)
         while True:
             failure: ShoalError
+            server = self._server
             try:
-                reply = self._exchange(request)
+                reply = self._exchange(server, request)
                 if 200 <= reply.status < 300:
                     return reply
                 failure = self._error(reply)
                 again = reply.status in _BUSY
                 wait = _seconds(reply.headers.get("Retry-After"))
+                if reply.status == 503 and self._go_on(server, reply.headers.get("Shoal-Leader")):
+                    wait = 0.0
             except _NotSent as error:
                 failure, again, wait = error.sentence, True, 0.0
+                self._go_on(server)
             except _NotAnswered as error:
                 failure, again, wait = error.sentence, request.repeatable, 0.0
+                self._go_on(server)
             pause = backoff.next() if again else None
             if pause is None:
                 raise failure
@@ -194,16 +225,21 @@ class Transport:
 
         silence: seconds after which a connection without bytes counts as dead.
         """
-        connection = self._connect(min(self.timeout, silence))
+        server = self._server
+        connection = self._connect(server, min(self.timeout, silence))
         try:
-            sock = self._send(connection, request)
+            sock = self._send(server, connection, request)
             response = self._begin(connection)
+            if response.status == 503:
+                self._go_on(server, response.headers.get("Shoal-Leader"))
             if response.status != 200:
                 raise self._error(Reply(response.status, response.headers, self._body(response, time.monotonic() + self.timeout)))
             sock.settimeout(silence)
             return OpenReply(self, connection, sock, response)
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, BROKEN):
+                self._go_on(server)
             raise
 
     def close(self) -> None:
@@ -212,19 +248,19 @@ class Transport:
         for connection in idle:
             connection.close()
 
-    def _exchange(self, request: Request) -> Reply:
-        connection = self._take() if request.repeatable else None
+    def _exchange(self, server: _Server, request: Request) -> Reply:
+        connection = self._take(server) if request.repeatable else None
         if connection is not None:
             try:
-                return self._round(connection, request)
+                return self._round(server, connection, request)
             except (_NotSent, _NotAnswered):
                 pass  # the server may have closed it meanwhile: once more on a new one
-        return self._round(self._connect(self.timeout), request)
+        return self._round(server, self._connect(server, self.timeout), request)
 
-    def _round(self, connection: http.client.HTTPConnection, request: Request) -> Reply:
+    def _round(self, server: _Server, connection: http.client.HTTPConnection, request: Request) -> Reply:
         done = False
         try:
-            self._send(connection, request)
+            self._send(server, connection, request)
             response = self._begin(connection)
             body = self._body(response, time.monotonic() + self.timeout)
             done = not response.will_close
@@ -232,32 +268,32 @@ class Transport:
             return Reply(response.status, response.headers, body)
         finally:
             if done:
-                self._keep(connection)
+                self._keep(server, connection)
             else:
                 connection.close()
 
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
-        if not self._secure:
-            return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+    def _connect(self, server: _Server, timeout: float) -> http.client.HTTPConnection:
+        if not server.secure:
+            return http.client.HTTPConnection(server.host, server.port, timeout=timeout)
         if not self.login.fingerprint:
-            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._context)
-        pinned = _PinnedConnection(self._host, self._port, timeout=timeout, context=self._context)
+            return http.client.HTTPSConnection(server.host, server.port, timeout=timeout, context=self._context)
+        pinned = _PinnedConnection(server.host, server.port, timeout=timeout, context=self._context)
         pinned.fingerprint = self.login.fingerprint
         return pinned
 
-    def _send(self, connection: http.client.HTTPConnection, request: Request) -> socket.socket:
+    def _send(self, server: _Server, connection: http.client.HTTPConnection, request: Request) -> socket.socket:
         headers = {"Authorization": f"Bearer {self.login.token}", "Accept": "application/json", "User-Agent": "shoal-python",
                    **request.headers}
         try:
             if connection.sock is None:
                 connection.connect()
         except ssl.SSLCertVerificationError as error:
-            raise ShoalError(f"the server {self.login.url} is not trusted: {error.verify_message if error.args[1:] else error}"
+            raise ShoalError(f"the server {server.url} is not trusted: {error.verify_message if error.args[1:] else error}"
                              ) from None
         except OSError as error:
             raise _NotSent(self.unavailable(error)) from None
         try:
-            connection.request(request.method, self._path + request.target + query_text(request.query), request.body, headers)
+            connection.request(request.method, server.path + request.target + query_text(request.query), request.body, headers)
         except (OSError, http.client.HTTPException) as error:
             raise _NotAnswered(self.unavailable(error)) from None
         sock: Any = connection.sock  # gone from the connection when the server closes after its answer
@@ -296,23 +332,25 @@ class Transport:
             document = json.loads(reply.body)
         except (ValueError, RecursionError):
             document = None
-        return error_of_reply(reply.status, document, self.login.url)
+        return error_of_reply(reply.status, document, self._server.url)
 
     def unavailable(self, error: BaseException) -> ServerUnavailableError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         if isinstance(error, http.client.IncompleteRead):
             reason = "the connection broke"
-        return ServerUnavailableError(f"the server {self.login.url} cannot be reached: {reason}; does it run, and is the URL right?")
+        return ServerUnavailableError(f"the server {self._server.url} cannot be reached: {reason}; does it run, and is the URL right?")
 
-    def _take(self) -> Optional[http.client.HTTPConnection]:
+    def _take(self, server: _Server) -> Optional[http.client.HTTPConnection]:
         with self._lock:
+            if self._server is not server:
+                return None
             if self._pid != os.getpid():  # those of the parent process
                 self._idle, self._pid = [], os.getpid()
             return self._idle.pop() if self._idle else None
 
-    def _keep(self, connection: http.client.HTTPConnection) -> None:
+    def _keep(self, server: _Server, connection: http.client.HTTPConnection) -> None:
         with self._lock:
-            if self._pid == os.getpid() and len(self._idle) < _IDLE:
+            if self._server is server and self._pid == os.getpid() and len(self._idle) < _IDLE:
                 self._idle.append(connection)
                 return
         connection.close()

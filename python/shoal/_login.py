@@ -16,7 +16,7 @@ _MAX_FILE = 1 << 20
 
 @dataclass(frozen=True)
 class Login:
-    """How to reach a server. `fingerprint`: SHA-256 of its certificate in hex; empty: authorities decide."""
+    """How to reach a server. `url`: one, or those of several servers of one store, separated by commas. `fingerprint`: SHA-256 of its certificate in hex; empty: authorities decide."""
 
     url: str
     token: str = field(repr=False)
@@ -76,6 +76,11 @@ def normalize_url(text: str) -> str:
     return url
 
 
+def normalize_urls(text: str) -> str:
+    """A list of URLs, separated by commas, of which each is normalized."""
+    return ",".join(normalize_url(one) for one in text.split(","))
+
+
 def normalize_fingerprint(text: str) -> str:
     digits = re.sub(r"[: \n]", "", text.lower())
     digits = digits[len("sha256"):] if digits.startswith("sha256") else digits
@@ -95,9 +100,12 @@ def choose_login(server: Optional[str], token: Optional[str], fingerprint: Optio
     if not named or named == "none":
         raise ConfigurationError("no server is named; `shoal login URL` stores one, or set SHOAL_SERVER and SHOAL_TOKEN, or pass "
                                  "shoal.Client(server=…, token=…)")
-    url = normalize_url(named)
+    url = normalize_urls(named)
     servers = logins.get("servers")
-    stored = servers.get(url) if isinstance(servers, dict) else None
+    servers = servers if isinstance(servers, dict) else {}
+    # One of several servers that were signed in to together stands for all of them.
+    url = url if url in servers else next((urls for urls in servers if url in urls.split(",")), url)
+    stored = servers.get(url)
     stored = stored if isinstance(stored, dict) else {}
     chosen = token or os.environ.get("SHOAL_TOKEN") or stored.get("token") or ""
     if not isinstance(chosen, str) or not chosen:

@@ -3,16 +3,18 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import logging
 import threading
 import time
 from typing import Any, Callable, Dict, Generic, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from ._errors import ApiError, ServerUnavailableError, ShoalError
-from ._http import BROKEN, Backoff, OpenReply, Request, Transport, parse_json
+from ._http import BROKEN, Backoff, OpenReply, Request, Transport, parse_json, query_text
 from ._records import LogLine
 
 _LOG = logging.getLogger("shoal")
+_MAX_QUERY = 4096  # servers and proxies limit the head of a request
 _SILENCE = 45.0  # the server writes a comment every 15 s
 _MAX_EVENT = 16 << 20
 _BUSY = (429, 502, 503)
@@ -113,10 +115,19 @@ class Stream:
             raise TimeoutError(f"{self._target}: not yet within the given time; the job goes on")
         return left
 
+    def _request(self) -> Request:
+        """Positions of many logs are too long for an address, and go into a body."""
+        query = self._query()
+        headers = {"Accept": "text/event-stream"}
+        if len(query_text(query)) <= _MAX_QUERY:
+            return Request("GET", self._target, query, headers=headers)
+        body = json.dumps({name: value for name, value in query.items() if value not in (None, "")}).encode()
+        return Request("POST", self._target, body=body, headers={**headers, "Content-Type": "application/json"})
+
     def _once(self) -> Iterator[Optional[Tuple[str, Dict[str, Any]]]]:
         """The events of one connection; None for bytes without a whole event."""
         silence = min(_SILENCE, self._left())
-        opened = self._transport.open(Request("GET", self._target, self._query(), headers={"Accept": "text/event-stream"}), silence)
+        opened = self._transport.open(self._request(), silence)
         try:
             with self._lock:
                 self._open = opened

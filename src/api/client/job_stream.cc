@@ -14,6 +14,8 @@ namespace shoal::api {
 namespace {
 
 constexpr size_t kMaxEvent = size_t{16} << 20;
+// Longer parameters go into a body: servers and proxies limit heads to 8 KiB and more.
+constexpr size_t kMaxQuery = 4096;
 constexpr Duration kFirstPause = std::chrono::milliseconds(100);
 constexpr Duration kLongestPause = std::chrono::seconds(3);
 // The server writes a comment every 15 s; without one the connection is dead.
@@ -69,7 +71,7 @@ class ReadingJobStream final : public JobStream {
 
   // Reads until the connection breaks or the job has ended.
   Status ReadOnce(TimePoint* lost, Duration* pause, bool* told) {
-    TRY_ASSIGN(std::unique_ptr<net::HttpStream> opened, client_->OpenEvents(Target()));
+    TRY_ASSIGN(std::unique_ptr<net::HttpStream> opened, Open());
     const std::shared_ptr<net::HttpStream> stream = std::move(opened);
     {
       const std::lock_guard lock(shared_->mu);
@@ -94,20 +96,33 @@ class ReadingJobStream final : public JobStream {
     return status;
   }
 
-  std::string Target() const {
+  Result<std::unique_ptr<net::HttpStream>> Open() const {
+    const std::string target = "/api/v1/jobs/" + net::PercentEncode(options_.id) + "/stream";
+    const auto parameters = Parameters();
+    const std::string query = QueryText(parameters);
+    if (query.size() <= kMaxQuery) return client_->OpenEvents(target + query);
+    json::object body;
+    for (const auto& [name, value] : parameters)
+      if (!value.empty()) body[name] = value;
+    body["logs"] = options_.logs;
+    body["events"] = options_.events;
+    if (options_.selection.attempt) body["attempt"] = *options_.selection.attempt;
+    return client_->OpenEvents(target, ToText(body));
+  }
+
+  std::vector<std::pair<std::string, std::string>> Parameters() const {
     std::string from;
     for (const auto& [key, offset] : options_.from)
       from += (from.empty() ? "" : ",") + LogName(key) + ":" + std::to_string(offset);
     const controller::LogSelection& chosen = options_.selection;
     std::string task = chosen.role;
     if (chosen.index) task += "-" + std::to_string(*chosen.index);
-    return "/api/v1/jobs/" + net::PercentEncode(options_.id) + "/stream" +
-           QueryText({{"logs", options_.logs ? "true" : "false"},
-                      {"events", options_.events ? "true" : "false"},
-                      {"task", task},
-                      {"attempt", chosen.attempt ? std::to_string(*chosen.attempt) : ""},
-                      {"from", from},
-                      {"after", after_ > 0 ? std::to_string(after_) : ""}});
+    return {{"logs", options_.logs ? "true" : "false"},
+            {"events", options_.events ? "true" : "false"},
+            {"task", task},
+            {"attempt", chosen.attempt ? std::to_string(*chosen.attempt) : ""},
+            {"from", from},
+            {"after", after_ > 0 ? std::to_string(after_) : ""}};
   }
 
   void OnEvent(const net::SseEvent& event) {

@@ -93,7 +93,9 @@ Status WriteLogins(const fs::path& file, const Logins& logins) {
   return WriteFileAtomically(file, ToPrettyText(object) + "\n", 0600);
 }
 
-Result<std::string> NormalizeUrl(const std::string& text) {
+namespace {
+
+Result<std::string> NormalizeOneUrl(const std::string& text) {
   std::string url = text;
   if (url.find("://") == std::string::npos) {
     const bool loopback =
@@ -112,6 +114,27 @@ Result<std::string> NormalizeUrl(const std::string& text) {
   return url;
 }
 
+}  // namespace
+
+std::vector<std::string> SplitUrls(const std::string& urls) {
+  std::vector<std::string> list;
+  for (size_t at = 0; at <= urls.size();) {
+    const size_t comma = std::min(urls.find(',', at), urls.size());
+    list.push_back(urls.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return list;
+}
+
+Result<std::string> NormalizeUrl(const std::string& text) {
+  std::string urls;
+  for (const std::string& one : SplitUrls(text)) {
+    TRY_ASSIGN(const std::string url, NormalizeOneUrl(one));
+    urls += (urls.empty() ? "" : ",") + url;
+  }
+  return urls;
+}
+
 Result<std::string> NormalizeFingerprint(const std::string& text) {
   constexpr size_t kDigits = 64;
   std::string digits = Lower(text);
@@ -123,6 +146,21 @@ Result<std::string> NormalizeFingerprint(const std::string& text) {
   return InvalidArgument("got the fingerprint " + text +
                          ", expected the 64 hex digits that `shoal server` prints");
 }
+
+namespace {
+
+// Of this URL, or of several servers of which it is one.
+std::optional<Login> FindLogin(const Logins& logins, const std::string& url) {
+  if (const auto found = logins.servers.find(url); found != logins.servers.end())
+    return found->second;
+  for (const auto& [urls, login] : logins.servers) {
+    const std::vector<std::string> all = SplitUrls(urls);
+    if (std::ranges::find(all, url) != all.end()) return login;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<std::optional<Login>> ChooseServer(const std::string& option) {
   const std::string named = option.empty() ? Variable("SHOAL_SERVER") : option;
@@ -136,8 +174,7 @@ Result<std::optional<Login>> ChooseServer(const std::string& option) {
   if (text.empty()) return std::optional<Login>();
   Login login;
   TRY_ASSIGN(login.url, NormalizeUrl(text));
-  if (const auto found = logins.servers.find(login.url); found != logins.servers.end())
-    login = found->second;
+  if (const std::optional<Login> found = FindLogin(logins, login.url)) login = *found;
   if (const std::string token = Variable("SHOAL_TOKEN"); !token.empty()) login.token = token;
   if (login.token.empty())
     return Unauthenticated("there is no token for the server " + login.url + "; `shoal login " +

@@ -1,6 +1,11 @@
 #include "api/client/remote_jobs.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -19,6 +24,7 @@
 #include "controller/jobs/job_json.h"
 #include "controller/jobs/series_json.h"
 #include "job/file/write_yaml.h"
+#include "net/byte_channel.h"
 
 namespace shoal::api {
 namespace {
@@ -138,6 +144,9 @@ class RemoteJobs final : public controller::Jobs {
   Result<json::object> SubmitRequest(const controller::NewRun& run);
   template <typename T>
   Result<T> Patiently(const std::function<Result<T>()>& call);
+  // Executes `call` on a thread while `loop` runs; a signal of `interrupts` makes it end with
+  // Cancelled, whatever the server does.
+  Status Interruptibly(net::Loop* loop, const std::function<Status()>& call);
   Status NotHere(const std::string& what) const {
     return Unimplemented(what + " is not possible over a server yet; run it on the machine of " +
                          client_->url() +
@@ -146,6 +155,7 @@ class RemoteJobs final : public controller::Jobs {
 
   const std::unique_ptr<ApiClient> client_;
   const RemoteJobsOptions options_;
+  UniqueFd interrupt_;  // while Interruptibly runs: readable after a signal
 };
 
 Result<std::vector<controller::JobRecord>> RemoteJobs::ListPages(
@@ -253,9 +263,42 @@ Result<T> RemoteJobs::Patiently(const std::function<Result<T>()>& call) {
     if (!away || RealClock::Get()->Now() - begin > JobStream::kPatience) return result;
     if (pause == kFirstPause && options_.on_note)
       options_.on_note(result.status().message() + "; trying again");
-    std::this_thread::sleep_for(pause);
+    const auto until = std::chrono::steady_clock::now() + pause;
+    if (interrupt_.valid()) {
+      // The bell is readable after a signal.
+      if (net::AwaitFd(interrupt_.get(), POLLIN, until).ok()) return result;
+    } else {
+      std::this_thread::sleep_until(until);
+    }
     pause = std::min(kLongestPause, pause * 2);
   }
+}
+
+Status RemoteJobs::Interruptibly(net::Loop* loop, const std::function<Status()>& call) {
+  interrupt_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!interrupt_.valid()) return ErrnoStatus(errno, "eventfd");
+  std::vector<net::Loop::Id> watches;
+  for (const int signal : options_.interrupts) {
+    watches.push_back(loop->WatchSignal(signal, [this] {
+      const uint64_t one = 1;
+      (void)!::write(interrupt_.get(), &one, sizeof one);
+    }));
+  }
+  Status done;
+  std::thread thread([&] {
+    const net::WaitInterrupt interrupt(interrupt_.get());
+    done = call();
+    loop->Post([loop] { loop->Stop(); });
+  });
+  loop->Run();
+  thread.join();
+  for (const net::Loop::Id watch : watches) loop->Cancel(watch);
+  pollfd bell{interrupt_.get(), POLLIN, 0};
+  const bool rang = ::poll(&bell, 1, 0) == 1;
+  interrupt_.Reset();
+  if (!rang || done.ok()) return done;
+  return Cancelled("interrupted before the server " + client_->url() +
+                   " has answered; `shoal jobs` shows whether it has taken the job");
 }
 
 Result<std::string> RemoteJobs::Submit(const controller::NewRun& run) {
@@ -277,17 +320,24 @@ Result<std::string> RemoteJobs::Submit(const controller::NewRun& run) {
 Result<std::unique_ptr<controller::JobRun>> RemoteJobs::Run(
     net::Loop* loop, const controller::NewRun& run,
     const std::function<void(const std::string& id)>& on_submitted, controller::Observer observer) {
-  TRY_ASSIGN(const std::string id, Submit(run));
-  on_submitted(id);
-  TRY_ASSIGN(const controller::JobRecord job,
-             Patiently<controller::JobRecord>([&] { return GetJob(id); }));
+  controller::JobRecord job;
+  TRY(Interruptibly(loop, [&]() -> Status {
+    TRY_ASSIGN(job.id, Submit(run));
+    TRY_ASSIGN(job, Patiently<controller::JobRecord>([&] { return GetJob(job.id); }));
+    return Status::Ok();
+  }));
+  on_submitted(job.id);
   return FollowRun(client_.get(), loop, job, std::move(observer));
 }
 
 Result<std::unique_ptr<controller::JobRun>> RemoteJobs::RunResumed(net::Loop* loop,
                                                                    const std::string& id,
                                                                    controller::Observer observer) {
-  TRY_ASSIGN(const JobView job, Resume(id));
+  JobView job;
+  TRY(Interruptibly(loop, [&]() -> Status {
+    TRY_ASSIGN(job, Resume(id));
+    return Status::Ok();
+  }));
   return FollowRun(client_.get(), loop, job.record, std::move(observer));
 }
 

@@ -13,6 +13,8 @@ namespace shoal::api {
 namespace {
 
 constexpr size_t kMaxDetail = 8192;
+constexpr int kBadRequest = 400;
+constexpr int kUnavailable = 503;
 constexpr const char* kProblemType = "application/problem+json";
 
 struct CodePair {
@@ -22,7 +24,7 @@ struct CodePair {
 
 // The first status of a code is the one that is sent, the first code of a status the one that is
 // read.
-constexpr std::array<CodePair, 17> kPairs = {{
+constexpr std::array<CodePair, 18> kPairs = {{
     {Code::kOk, 200},
     {Code::kInvalidArgument, 422},
     {Code::kInvalidArgument, 400},
@@ -37,6 +39,7 @@ constexpr std::array<CodePair, 17> kPairs = {{
     {Code::kUnavailable, 503},
     {Code::kUnavailable, 502},
     {Code::kResourceExhausted, 429},
+    {Code::kResourceExhausted, 507},
     {Code::kDeadlineExceeded, 504},
     {Code::kUnimplemented, 501},
     {Code::kInternal, 500},
@@ -76,6 +79,8 @@ std::string_view TitleOf(int status) {
       return "Unavailable";
     case 504:
       return "Timed out";
+    case 507:
+      return "No room";
     default:
       return "Error";
   }
@@ -149,6 +154,21 @@ net::HttpServerReply Problem(const std::vector<FieldError>& errors) {
   json::object document = Document(kInvalid, detail);
   document["errors"] = std::move(list);
   return Made(kInvalid, document);
+}
+
+net::HttpServerReply QueryProblem(const Status& status) {
+  if (status.code() == Code::kInvalidArgument) return Problem(kBadRequest, status.message());
+  return Problem(status);
+}
+
+net::HttpServerReply NotLeadingReply(const std::string& leader) {
+  net::HttpServerReply reply =
+      Problem(kUnavailable,
+              leader.empty() ? "this server is a standby, and no server leads yet; try again"
+                             : "this server is a standby; " + leader + " leads, so use that one");
+  reply.headers.emplace_back("Retry-After", "1");
+  if (!leader.empty()) reply.headers.emplace_back(kLeaderHeader, leader);
+  return reply;
 }
 
 std::vector<FieldError> ParseJobFileErrors(const std::string& message, std::string_view file) {

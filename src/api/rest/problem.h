@@ -24,8 +24,18 @@ Code CodeOfHttpStatus(int status);
 
 net::HttpServerReply Problem(int status, std::string_view detail);
 net::HttpServerReply Problem(const Status& status);
+// The same for what parameters of a query caused: InvalidArgument is 400 then, as for parameters
+// that the router refuses, and not 422, which is for bodies.
+net::HttpServerReply QueryProblem(const Status& status);
 // 422 with the list `errors`.
 net::HttpServerReply Problem(const std::vector<FieldError>& errors);
+
+// Header with the address of the server that leads. Clients follow it only to addresses that their
+// user has named.
+inline constexpr const char* kLeaderHeader = "Shoal-Leader";
+// 503 with Retry-After, of a server that does not lead. `leader`: the URL, or empty if none is
+// known.
+net::HttpServerReply NotLeadingReply(const std::string& leader);
 
 // The lines of a job file's errors, "job.yaml:14:15: roles.worker.replicas: got -1, …", taken
 // apart. A line of another form becomes an error without a field.

@@ -37,6 +37,7 @@ enum class Operation : uint8_t {
   kListJobEvents,
   kListEvents,
   kStreamJob,
+  kFollowJob,
   kWatch,
   kListLogs,
   kReadLog,

@@ -8,6 +8,7 @@ namespace {
 
 // Of a position with an offset in each of many logs.
 constexpr int64_t kMaxPosition = 64 << 10;
+constexpr int64_t kMaxPositions = 4 << 20;  // in a body: about 100,000 logs
 constexpr size_t kSmallBody = size_t{64} << 10;
 constexpr size_t kJobBody = size_t{64} << 20;  // a manifest may have 48 MiB
 constexpr size_t kDigestsBody = size_t{16} << 20;
@@ -74,6 +75,17 @@ std::vector<Parameter> SubmitFields() {
   return fields;
 }
 
+// `most`: bytes of positions.
+std::vector<Parameter> StreamParameters(int64_t most) {
+  return {
+      Flag("logs", "With the output of tasks (scope data:read)"),
+      Flag("events", "With the events [true]"),
+      Text("task", "Only logs of this task or role", 128),
+      Number("attempt", 0, 1'000'000, "Only logs of this attempt, from 0"),
+      Text("from", "Where logs begin: `worker-0.0:1234,…`, or `tail:N` for the last N lines", most),
+      Text("after", "Only events after this position", most)};
+}
+
 // Rows of a table: several fields in a line.
 // clang-format off
 std::vector<Route> ServerRoutes() {
@@ -82,8 +94,10 @@ std::vector<Route> ServerRoutes() {
       {.operation = Operation::kHealth, .path = "/healthz", .name = "health",
        .doc = "The process answers", .access = kOpen, .role = Role::kNone, .reply = Reply::kText},
       {.operation = Operation::kReady, .path = "/readyz", .name = "ready",
-       .doc = "The store can be read; 503 with the reason otherwise (a full disk does not change it)",
-       .access = kOpen, .role = Role::kNone, .reply = Reply::kText},
+       .doc = "The server leads and its store can be written; 503 with the reason otherwise. A standby "
+              "answers 200 with `standby`. A full disk is told and changes nothing else",
+       .access = kOpen, .role = Role::kNone,
+       .query = {Flag("standby", "A standby is ready too")}, .reply = Reply::kText},
       {.operation = Operation::kOpenApi, .path = "/api/v1/openapi.json", .name = "getOpenApi",
        .doc = "This description in OpenAPI 3.1", .access = kOpen, .role = Role::kNone,
        .schema = "Any"},
@@ -191,14 +205,13 @@ std::vector<Route> EventRoutes() {
        .doc = "Server-sent events of a running job until its end: its events, the coordinator's "
               "events with the progress points, and with `logs` the lines of its tasks",
        .access = kJob, .role = Role::kViewer, .scope = read, .audited = Audited::kRead,
-       .query = {Flag("logs", "With the output of tasks (scope data:read)"),
-                 Flag("events", "With the events [true]"),
-                 Text("task", "Only logs of this task or role", 128),
-                 Number("attempt", 0, 1'000'000, "Only logs of this attempt, from 0"),
-                 Text("from",
-                      "Where logs begin: `worker-0.0:1234,…`, or `tail:N` for the last N lines",
-                      kMaxPosition),
-                 Text("after", "Only events after this position", kMaxPosition)},
+       .query = StreamParameters(kMaxPosition), .reply = Reply::kEvents},
+      {.operation = Operation::kFollowJob, .method = Method::kPost,
+       .path = "/api/v1/jobs/{id}/stream", .name = "followJob",
+       .doc = "The same, with the parameters in the body: `from` of a job with many tasks is too "
+              "long for an address",
+       .access = kJob, .role = Role::kViewer, .scope = read, .audited = Audited::kRead,
+       .body = Body::kJson, .fields = StreamParameters(kMaxPositions), .max_body = 2 * kMaxPositions,
        .reply = Reply::kEvents},
       {.operation = Operation::kWatch, .path = "/api/v1/watch", .name = "watch",
        .doc = "A WebSocket with any number of subscriptions to jobs and events (docs/rest.md)",

@@ -29,6 +29,7 @@
 namespace shoal::api {
 
 class Followers;
+class Readiness;
 class Uploads;
 
 // What the handlers use. All pointers outlive the server; all objects are thread-safe.
@@ -43,6 +44,7 @@ struct Backend {
   controller::SecretVault* secrets = nullptr;
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;
+  Readiness* readiness = nullptr;
   const Clock* clock = nullptr;
   controller::StateHome home{std::filesystem::path()};
   std::string default_engine;
@@ -50,6 +52,10 @@ struct Backend {
   // Runs a task on a thread that may wait; false if too many wait.
   std::function<bool(std::function<void()>)> defer;
   std::function<bool()> stopping;
+  // False while another server may lead: then nothing is answered but /healthz and /readyz.
+  std::function<bool()> leading;
+  std::string run;                                   // a word of this start of the server
+  int64_t epoch = 0;                                 // of its lease; 0: its store is not shared
   std::function<net::HttpServerStats()> http_stats;  // may be empty
 };
 

@@ -12,7 +12,6 @@ namespace shoal::api {
 namespace {
 
 constexpr int kOk = 200;
-constexpr int kBad = 400;
 constexpr const char* kNow = "now";
 
 bool WantsStream(const Call& call) {
@@ -127,7 +126,7 @@ Result<int64_t> ReadEventsAfter(const Backend& backend, const std::string& after
 
 void ListJobEvents(const Backend& backend, const CallPtr& call) {
   const auto after = ParseSeq(AfterOf(*call));
-  if (!after.ok()) return call->answer(Problem(kBad, after.status().message()));
+  if (!after.ok()) return call->answer(QueryProblem(after.status()));
   if (WantsStream(*call)) {
     JobFollowRequest request;
     request.job = call->job->id;
@@ -149,7 +148,7 @@ void ListJobEvents(const Backend& backend, const CallPtr& call) {
 
 void ListEvents(const Backend& backend, const CallPtr& call) {
   Result<int64_t> after = ReadEventsAfter(backend, AfterOf(*call));
-  if (!after.ok()) return call->answer(Problem(kBad, after.status().message()));
+  if (!after.ok()) return call->answer(QueryProblem(after.status()));
   const std::string team = call->arguments.Text("team");
   if (WantsStream(*call)) {
     return Follow(backend, call, [&](std::shared_ptr<Sink> sink) {
@@ -179,7 +178,10 @@ void ListEvents(const Backend& backend, const CallPtr& call) {
 
 void StreamJob(const Backend& backend, const CallPtr& call) {
   const auto request = ReadJobFollow(call->arguments, call->job->id, AfterOf(*call));
-  if (!request.ok()) return call->answer(Problem(kBad, request.status().message()));
+  if (!request.ok()) {
+    const bool body = call->route->operation == Operation::kFollowJob;
+    return call->answer(body ? Problem(request.status()) : QueryProblem(request.status()));
+  }
   if (request->logs && !call->principal.scopes.Has(Scope::kDataRead))
     return call->answer(Problem(
         PermissionDenied("the token lacks the scope " + std::string(NameOf(Scope::kDataRead)))));

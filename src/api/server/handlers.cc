@@ -26,6 +26,7 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kListJobEvents, ListJobEvents},
     {Operation::kListEvents, ListEvents},
     {Operation::kStreamJob, StreamJob},
+    {Operation::kFollowJob, StreamJob},
     {Operation::kWatch, WatchJobs},
     {Operation::kListLogs, ListLogs},
     {Operation::kReadLog, ReadLog},

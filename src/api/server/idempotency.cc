@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kKind = "idempotency";
 constexpr size_t kMaxKey = 255;
-// A reservation without a job that is older was left by a server that was killed.
+constexpr int kTries = 10;
+// A reservation of this start of the server without a job that is older was left by a fault.
 constexpr std::chrono::minutes kUnderWay{1};
 
 Status CheckKey(std::string_view key) {
@@ -29,6 +30,24 @@ Result<std::string> FindLabelled(const Backend& backend, const std::string& reco
   return page.jobs.empty() ? std::string() : page.jobs.front().id;
 }
 
+// Makes the record and sets `version`, or returns the one that is there. A request that fails
+// removes its record, possibly between the two.
+Result<controller::Record> PutOrGet(const Backend& backend, const std::string& key,
+                                    const json::object& body, int64_t* version) {
+  for (int i = 0; i < kTries; ++i) {
+    const Result<int64_t> made =
+        backend.records->Put(kKind, key, body, controller::kAbsent, backend.clock->Wall());
+    if (made.ok()) {
+      *version = *made;
+      return controller::Record{};
+    }
+    if (made.status().code() != Code::kAlreadyExists) return made.status();
+    Result<controller::Record> record = backend.records->Get(kKind, key);
+    if (record.ok() || record.status().code() != Code::kNotFound) return record;
+  }
+  return Unavailable("other requests with this Idempotency-Key come and fail; try again");
+}
+
 }  // namespace
 
 Result<Reservation> Reserve(const Backend& backend, const IdempotentRequest& request) {
@@ -37,15 +56,10 @@ Result<Reservation> Reserve(const Backend& backend, const IdempotentRequest& req
   reservation.record_key = Sha256Hex(std::string(request.user) + '\n' + std::string(request.key));
   const std::string digest = Sha256Hex(request.body);
   const WallTime now = backend.clock->Wall();
-  const json::object body{{"digest", digest}};
-  const Result<int64_t> made =
-      backend.records->Put(kKind, reservation.record_key, body, controller::kAbsent, now);
-  if (made.ok()) {
-    reservation.version = *made;
-    return reservation;
-  }
-  if (made.status().code() != Code::kAlreadyExists) return made.status();
-  TRY_ASSIGN(const controller::Record record, backend.records->Get(kKind, reservation.record_key));
+  const json::object body{{"digest", digest}, {"run", backend.run}};
+  TRY_ASSIGN(const controller::Record record,
+             PutOrGet(backend, reservation.record_key, body, &reservation.version));
+  if (reservation.version != 0) return reservation;
   if (GetStringOr(record.body, "digest", "") != digest)
     return InvalidArgument(
         "header Idempotency-Key: it was used with another request; use a new one");
@@ -54,15 +68,16 @@ Result<Reservation> Reserve(const Backend& backend, const IdempotentRequest& req
   if (!reservation.job.empty()) return reservation;
   TRY_ASSIGN(reservation.job, FindLabelled(backend, reservation.record_key));
   if (!reservation.job.empty()) return reservation;
-  // A clock that was set back does not prolong the reservation.
+  // A clock that was set back does not prolong the reservation. The request of an earlier start of
+  // the server, or of an earlier leader, has ended.
   const auto age = now - record.changed;
-  if (age >= WallTime::duration(0) && age < kUnderWay)
+  if (GetStringOr(record.body, "run", "") == backend.run && age >= WallTime::duration(0) &&
+      age < kUnderWay)
     return Unavailable("the first request with this Idempotency-Key is under way; try again");
   // Of two repetitions at the same time one takes the reservation over.
-  TRY_ASSIGN(reservation.version,
-             backend.records->Put(kKind, reservation.record_key,
-                                  {{"digest", digest}, {"job", reservation.job}},
-                                  reservation.version, now));
+  TRY_ASSIGN(reservation.version, backend.records->Put(kKind, reservation.record_key,
+                                                       {{"digest", digest}, {"run", backend.run}},
+                                                       reservation.version, now));
   return reservation;
 }
 

@@ -10,7 +10,6 @@ namespace {
 constexpr int kOk = 200;
 constexpr int kAccepted = 202;
 constexpr int kNoContent = 204;
-constexpr int kBad = 400;
 
 // Answers with the job as it is now.
 void AnswerJob(const Backend& backend, const CallPtr& call, int status) {
@@ -74,7 +73,7 @@ void ListJobs(const Backend& backend, const CallPtr& call) {
   const Arguments& arguments = call->arguments;
   controller::JobFilter filter;
   const auto states = ParseStates(arguments.Text("state"));
-  if (!states.ok()) return call->answer(Problem(kBad, states.status().message()));
+  if (!states.ok()) return call->answer(QueryProblem(states.status()));
   filter.states = *states;
   filter.name_prefix = arguments.Text("name");
   filter.user = arguments.Text("user");
@@ -92,7 +91,7 @@ void ListJobs(const Backend& backend, const CallPtr& call) {
                                      filter, arguments.Text("after"),
                                      static_cast<int>(arguments.Integer("limit", kDefaultPage)))
                                : ListByIds(backend, filter, id, *call);
-  if (!page.ok()) return call->answer(Problem(page.status()));
+  if (!page.ok()) return call->answer(QueryProblem(page.status()));
   json::array items;
   for (const controller::JobSummary& job : page->jobs) items.push_back(SummaryToReply(job));
   json::object object{{"items", std::move(items)}};

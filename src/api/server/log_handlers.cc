@@ -16,7 +16,6 @@ namespace shoal::api {
 namespace {
 
 constexpr int kOk = 200;
-constexpr int kBad = 400;
 constexpr int kJobsAtOnce = 200;
 constexpr int64_t kDefaultLines = 1000;
 constexpr Duration kTimeLimit = std::chrono::seconds(10);
@@ -142,7 +141,7 @@ void ReadLogTimes(const Backend& backend, const CallPtr& call) {
 void SearchLogs(const Backend& backend, const CallPtr& call) {
   const controller::LogSearchRequest request = RequestOf(call->arguments);
   auto filter = controller::MakeLineFilter(request);
-  if (!filter.ok()) return call->answer(Problem(kBad, filter.status().message()));
+  if (!filter.ok()) return call->answer(QueryProblem(filter.status()));
   const bool times = call->arguments.Boolean("times", false);
   const auto searching = std::make_shared<Searching>(SourcesOf(backend, call), std::move(*filter),
                                                      request.selection, times);
@@ -150,7 +149,7 @@ void SearchLogs(const Backend& backend, const CallPtr& call) {
   searching->deadline = backend.clock->Now() + kTimeLimit;
   if (call->arguments.Has("after")) {
     const Status resumed = searching->search.Resume(call->arguments.Text("after"));
-    if (!resumed.ok()) return call->answer(Problem(kBad, resumed.message()));
+    if (!resumed.ok()) return call->answer(QueryProblem(resumed));
   }
   searching->stream = call->exchange->Stream(
       kOk, {{"Content-Type", "application/jsonl"}, {"X-Content-Type-Options", "nosniff"}});

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "api/rest/job_json.h"
+#include "api/rest/problem.h"
 #include "api/server/handlers.h"
 #include "base/log.h"
 
@@ -20,6 +21,7 @@ constexpr int kNotFound = 404;
 constexpr int kUnavailable = 503;
 constexpr int kChanged = 412;
 constexpr int kOk = 200;
+constexpr int kFirstError = 400;
 // Larger bodies are read for users only.
 constexpr size_t kAnonymousBody = size_t{64} << 10;
 constexpr std::string_view kTokenProtocol = "shoal.token.";
@@ -144,6 +146,12 @@ void RestServer::Refuse(const std::shared_ptr<HttpExchange>& exchange, const Sta
 }
 
 void RestServer::Answer(const std::shared_ptr<HttpExchange>& exchange, const Match& match) {
+  const bool probe =
+      match.route->operation == Operation::kHealth || match.route->operation == Operation::kReady;
+  if (!probe && !backend_.leading()) {
+    exchange->Reply(NotLeadingReply(""));
+    return;
+  }
   auto call = std::make_shared<Call>();
   call->exchange = exchange;
   call->route = match.route;
@@ -247,6 +255,10 @@ std::optional<HttpServerReply> RestServer::CheckTeam(const Call& call) const {
 }
 
 void RestServer::Finish(const CallPtr& call, HttpServerReply reply) {
+  // Its change was refused by the store, since another server leads.
+  if (reply.status >= kFirstError && call->route->operation != Operation::kReady &&
+      !backend_.leading())
+    reply = NotLeadingReply("");
   if (call->route->audited == Audited::kChange) {
     const Status written = WriteAudit(*call, reply.status);
     if (!written.ok()) LogError("the audit log cannot be written: {}", written.message());

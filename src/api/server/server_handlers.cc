@@ -2,6 +2,7 @@
 
 #include "api/rest/openapi.h"
 #include "api/server/handlers.h"
+#include "api/server/readiness.h"
 
 namespace shoal::api {
 namespace {
@@ -22,10 +23,16 @@ void AnswerHealth(const Backend& /*backend*/, const CallPtr& call) { AnswerText(
 void AnswerReady(const Backend& backend, const CallPtr& call) {
   if (backend.stopping && backend.stopping())
     return AnswerText(call, kUnavailable, "the server is ending");
-  const Status readable = backend.people->GetUser(kFirstUser).status();
-  if (!readable.ok() && readable.code() != Code::kNotFound)
-    return AnswerText(call, kUnavailable, "the store cannot be read: " + readable.message());
-  AnswerText(call, kOk, "ready");
+  if (!backend.leading())
+    return AnswerText(call, kUnavailable,
+                      "the lease has ended, and the store does not answer or another server leads");
+  if (const Status stored = backend.readiness->CheckStore(); !stored.ok())
+    return AnswerText(call, kUnavailable, "the store cannot be written: " + stored.message());
+  // Not 503: running jobs are served, and a balancer must not take the server away from them.
+  const Status room = backend.readiness->CheckDisk();
+  std::string text = backend.epoch == 0 ? "ready" : "ready; leader";
+  if (!room.ok()) text += "; no new jobs: " + room.message();
+  AnswerText(call, kOk, text);
 }
 
 void AnswerOpenApi(const Backend& backend, const CallPtr& call) {
@@ -68,7 +75,7 @@ void ListAudit(const Backend& backend, const CallPtr& call) {
   filter.until = WallOf(arguments.Integer("until", 0));
   const auto page = backend.audit->Read(filter, arguments.Text("after"),
                                         static_cast<int>(arguments.Integer("limit", kDefaultPage)));
-  if (!page.ok()) return call->answer(Problem(page.status()));
+  if (!page.ok()) return call->answer(QueryProblem(page.status()));
   json::array items;
   for (const controller::AuditEntry& entry : page->entries) {
     items.push_back({{"seq", entry.seq},

@@ -5,6 +5,7 @@
 #include "api/rest/job_json.h"
 #include "api/server/handlers.h"
 #include "api/server/idempotency.h"
+#include "api/server/readiness.h"
 #include "api/server/uploads.h"
 #include "controller/files/log_store.h"
 #include "job/execution/plan.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int kOk = 200;
 constexpr int kCreated = 201;
+constexpr int kNoRoom = 507;
 constexpr const char* kFileName = "job.yaml";  // in messages
 
 // A job of a request with what its submission needs.
@@ -118,6 +120,7 @@ Result<ParsedJob> ParseJobOf(const Backend& backend, const Call& call) {
 
 // Errors of the job file with their lines and columns; others as they are.
 net::HttpServerReply JobProblem(const Status& status) {
+  if (status.code() == Code::kResourceExhausted) return Problem(kNoRoom, status.message());
   if (status.code() != Code::kInvalidArgument) return Problem(status);
   return Problem(ParseJobFileErrors(status.message(), kFileName));
 }
@@ -135,6 +138,7 @@ Result<host::Manifest> ManifestOf(const Call& call, const ParsedJob& parsed) {
 }
 
 Result<std::string> Submit(const Backend& backend, const CallPtr& call, const std::string& label) {
+  TRY(backend.readiness->CheckDisk());
   TRY_ASSIGN(ParsedJob parsed, ParseJobOf(backend, *call));
   TRY_ASSIGN(const host::Manifest manifest, ManifestOf(*call, parsed));
   fs::path tree;

@@ -100,7 +100,9 @@ constexpr const char* kLogoutFooter = R"help(Examples:
 void AddLogin(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<LoginArguments>();
   CLI::App* sub = app.add_subcommand("login", "Use the jobs of a server");
-  sub->add_option("URL", arguments->url, "Address of the server")->required();
+  sub->add_option("URL", arguments->url,
+                  "Address of the server, or of several servers of one store, with commas")
+      ->required();
   sub->add_option("--token-file", arguments->token_file, "File with the token [standard input]")
       ->type_name("FILE");
   sub->add_option("--fingerprint", arguments->fingerprint,

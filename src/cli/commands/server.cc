@@ -1,6 +1,6 @@
 // `shoal server`: the jobs of a team, over HTTP, until a signal ends it.
 
-#include "api/server/server.h"
+#include "api/process/server.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <memory>
 
-#include "api/server/backup.h"
+#include "api/process/backup.h"
 #include "base/clock.h"
 #include "cli/commands/commands.h"
 #include "cli/terminal/ready_notice.h"
@@ -32,6 +32,7 @@ struct ServerArguments {
   std::vector<std::string> names;
   std::string engines;
   std::string engine = "local";
+  std::string url;
   std::vector<std::string> origins;
   std::string secrets_key;
   std::string secrets_key_command;
@@ -65,6 +66,7 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   options.tls.names = arguments.names;
   options.engines_file = arguments.engines;
   options.default_engine = arguments.engine;
+  options.public_url = arguments.url;
   options.allowed_origins = arguments.origins;
   if (!arguments.secrets_key.empty() && !arguments.secrets_key_command.empty())
     return InvalidArgument("got --secrets-key and --secrets-key-command, expected one of them");
@@ -77,11 +79,31 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   return options;
 }
 
+void AddRole(const api::ServerRole& role, json::object* to) {
+  if (role.epoch == 0 && role.leads) return;  // it has its store for itself
+  (*to)["role"] = role.leads ? "leader" : "standby";
+  if (role.leads) (*to)["epoch"] = role.epoch;
+  if (!role.leader.empty()) (*to)["leader"] = role.leader;
+  if (!role.why.empty()) (*to)["why"] = role.why;
+}
+
+std::string RoleText(const api::ServerRole& role) {
+  if (role.leads)
+    return "this server leads" +
+           (role.attached == 0
+                ? std::string()
+                : "; " + std::to_string(role.attached) + " jobs of an earlier server go on") +
+           "\n";
+  return "standby: " + (role.leader.empty() ? "no server leads" : role.leader + " leads") +
+         (role.why.empty() ? "" : " (" + role.why + ")") + "\n";
+}
+
 json::object ReadyJson(const api::Server& server, const api::ServerOptions& options) {
   json::object ready{{"event", "ready"},
                      {"url", server.url()},
                      {"state", options.state.string()},
-                     {"attached", server.attached().size()}};
+                     {"attached", server.role().attached}};
+  AddRole(server.role(), &ready);
   if (!server.fingerprint().empty()) ready["fingerprint"] = server.fingerprint();
   if (server.first_token()) ready["token_file"] = (options.state / api::kFirstTokenFile).string();
   return ready;
@@ -91,8 +113,12 @@ std::string ReadyText(const api::Server& server, const api::ServerOptions& optio
   std::string text = "ready on " + server.url() + ", state in " + options.state.string() + "\n";
   if (!server.fingerprint().empty())
     text += "the certificate's fingerprint: " + server.fingerprint() + "\n";
-  if (!server.attached().empty())
-    text += std::to_string(server.attached().size()) + " jobs of an earlier server go on\n";
+  const api::ServerRole role = server.role();
+  if (role.epoch != 0 || !role.leads) {
+    text += RoleText(role);
+  } else if (role.attached != 0) {
+    text += std::to_string(role.attached) + " jobs of an earlier server go on\n";
+  }
   if (!server.first_token()) return text;
   const std::string file = (options.state / api::kFirstTokenFile).string();
   return text + "the administrator's token, shown this once: " + *server.first_token() +
@@ -102,10 +128,27 @@ std::string ReadyText(const api::Server& server, const api::ServerOptions& optio
          " --token-file " + file + "\n";
 }
 
+void PrintRole(bool json, const api::ServerRole& role) {
+  json::object object{{"event", role.leads ? "leading" : "standby"}, {"attached", role.attached}};
+  AddRole(role, &object);
+  const Status printed = PrintOut(json ? JsonLine(object) : RoleText(role));
+  if (!printed.ok()) PrintNote("the role cannot be printed: " + printed.message());
+}
+
 int Serve(const Context& context, const ServerArguments& arguments) {
-  const Result<api::ServerOptions> options = OptionsOf(context, arguments);
+  Result<api::ServerOptions> options = OptionsOf(context, arguments);
   if (!options.ok()) return PrintError(options.status());
   net::Loop loop;
+  Status failed;
+  options->on_change = [&loop, json = context.json](const api::ServerRole& role) {
+    loop.Post([json, role] { PrintRole(json, role); });
+  };
+  options->on_failed = [&loop, &failed](const Status& why) {
+    loop.Post([&loop, &failed, why] {
+      failed = why;
+      loop.Stop();
+    });
+  };
   int signals = 0;
   for (const int signal : WithoutIgnored({SIGINT, SIGTERM}))
     loop.WatchSignal(signal, [&] {
@@ -120,6 +163,7 @@ int Serve(const Context& context, const ServerArguments& arguments) {
   NotifyServiceManager("READY=1");
   loop.Run();
   NotifyServiceManager("STOPPING=1");
+  if (!failed.ok()) return PrintError(failed);
   PrintNote("ending; running jobs go on, and the next server takes them over");
   (*server)->Shutdown(kGrace);
   return 0;
@@ -201,6 +245,10 @@ void AddServer(CLI::App& app, Run* chosen) {
   sub->add_option("--engine", arguments->engine, "Engine of jobs that name none")
       ->capture_default_str()
       ->type_name("NAME");
+  sub->add_option("--url", arguments->url,
+                  "Where clients reach this server; other servers of its store tell them "
+                  "[the address it listens on]")
+      ->type_name("URL");
   sub->add_option("--allow-origin", arguments->origins,
                   "Origin of a page that may use the server (repeatable)")
       ->allow_extra_args(false)

@@ -45,9 +45,10 @@ Status StopWithin(engine::Engine* engine, const std::string& job, milliseconds p
 }
 
 // Skips a job that has not ended: a suspended job may continue at any time.
-bool HasEnded(Store* store, const std::string& job) {
+bool HasEnded(Store* store, const std::string& job, bool suspended) {
   const Result<JobRecord> record = store->GetJob(job);
-  return record.ok() ? job::IsFinal(record->state) : record.status().code() == Code::kNotFound;
+  if (!record.ok()) return record.status().code() == Code::kNotFound;
+  return job::IsFinal(record->state) || (suspended && record->state == JobState::kSuspended);
 }
 
 }  // namespace
@@ -59,6 +60,11 @@ Status RecordLeftover(const StateHome& home, const Leftover& leftover) {
   const json::object object{
       {"engine", leftover.engine}, {"why", leftover.why}, {"tried", tried.count()}};
   return WriteFileAtomically(path, ToText(object) + "\n", 0600);
+}
+
+void ForgetLeftover(const StateHome& home, const std::string& job) {
+  std::error_code error;
+  fs::remove(PathOf(home, job), error);
 }
 
 std::vector<Leftover> ListLeftovers(const StateHome& home) {
@@ -75,13 +81,14 @@ std::vector<Leftover> ListLeftovers(const StateHome& home) {
 }
 
 // Errors are logged, not returned: the next command tries again.
-std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options, milliseconds patience) {
+std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options, milliseconds patience,
+                                      bool alone) {
   std::vector<Leftover> removed;
   for (Leftover& leftover : ListLeftovers(options.home)) {
     const WallTime now = options.clock->Wall();
     // A time in the future (the clock was set back) does not postpone the attempt.
-    const bool lately = leftover.tried <= now && now - leftover.tried < kTryAgainAfter;
-    if (lately || !HasEnded(options.store, leftover.job)) continue;
+    const bool lately = !alone && leftover.tried <= now && now - leftover.tried < kTryAgainAfter;
+    if (lately || !HasEnded(options.store, leftover.job, alone)) continue;
     const auto engine = options.engine(leftover.engine);
     Status stopped = engine.status();
     if (engine.ok()) {
@@ -94,8 +101,7 @@ std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options, milliseco
       Log(LogLevel::kInfo, "{}: not everything was removed: {}", leftover.job, stopped.message());
       continue;
     }
-    std::error_code error;
-    fs::remove(PathOf(options.home, leftover.job), error);
+    ForgetLeftover(options.home, leftover.job);
     removed.push_back(std::move(leftover));
   }
   return removed;

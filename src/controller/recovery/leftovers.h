@@ -23,14 +23,17 @@ struct Leftover {
 };
 
 Status RecordLeftover(const StateHome& home, const Leftover& leftover);
+void ForgetLeftover(const StateHome& home, const std::string& job);
 // Ordered by job id; unreadable files are skipped.
 std::vector<Leftover> ListLeftovers(const StateHome& home);
 
 // Asks the engines to remove the recorded jobs' resources and deletes the records that succeed.
-// Skips jobs that have not ended and those tried less than a minute ago. Interrupts an engine that
-// does not answer within `patience`. Returns the removed ones. Costs one directory listing if
-// nothing is recorded.
+// Skips jobs that have not ended, suspended ones included, and those tried less than a minute ago,
+// since another process may be at it. `alone`: no other process is, and nothing resumes a job
+// meanwhile, so resources of suspended jobs are removed too. Interrupts an engine that does not
+// answer within `patience`. Returns the removed ones. Costs one directory listing if nothing is
+// recorded.
 std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options,
-                                      std::chrono::milliseconds patience);
+                                      std::chrono::milliseconds patience, bool alone = false);
 
 }  // namespace shoal::controller

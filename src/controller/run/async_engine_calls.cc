@@ -12,6 +12,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kClearGrace{2000};
+
+Status CheckLead(const Lead& lead) {
+  if (lead.held()) return Status::Ok();
+  return Aborted("this server does not lead at the moment");
+}
 constexpr milliseconds kInterruptAgain{100};
 
 // Repeats the interrupt until the engine has returned: one interrupt ends one wait, and Apply may
@@ -38,7 +43,10 @@ Status StopAndClear(const EngineCallOptions& options, JobState state) {
   const std::filesystem::path dir = options.home.job_dir(options.job);
   Status stopped = options.engine->Stop(options.job, kClearGrace);
   RemoveScratch(dir, state);
-  if (stopped.ok()) return stopped;
+  if (stopped.ok()) {
+    if (options.executor != nullptr) ForgetLeftover(options.home, options.job);
+    return stopped;
+  }
   const Leftover left{options.job, options.instance, stopped.message(), options.clock->Wall()};
   const Status recorded = RecordLeftover(options.home, left);
   if (!recorded.ok()) LogWarning("job {}: {}", options.job, recorded.message());
@@ -64,19 +72,23 @@ std::future<void> AsyncEngineCalls::Start(std::function<void()> call) const {
 
 void AsyncEngineCalls::Apply(engine::DesiredJob desired, Done done) {
   if (inline_calls()) return done(options_.engine->Apply(desired));
-  change_ = Start([engine = options_.engine, poster = options_.tasks->poster(),
-                   desired = std::move(desired), done = std::move(done)] {
-    const Status applied = engine->Apply(desired);
-    poster.Post([done, applied] { done(applied); });
-  });
+  change_ =
+      Start([engine = options_.engine, lead = options_.lead, poster = options_.tasks->poster(),
+             desired = std::move(desired), done = std::move(done)] {
+        const Status leads = CheckLead(lead);
+        const Status applied = leads.ok() ? engine->Apply(desired) : leads;
+        poster.Post([done, applied] { done(applied); });
+      });
 }
 
 void AsyncEngineCalls::Adopt(std::function<void(const Tasks&)> done) {
   const std::string dir = options_.home.job_dir(options_.job).string();
   if (inline_calls()) return done(options_.engine->Adopt(options_.job, dir));
-  change_ = Start([engine = options_.engine, job = options_.job, dir,
+  change_ = Start([engine = options_.engine, lead = options_.lead, job = options_.job, dir,
                    poster = options_.tasks->poster(), done = std::move(done)] {
-    const auto adopted = std::make_shared<Tasks>(engine->Adopt(job, dir));
+    const Status leads = CheckLead(lead);
+    const auto adopted =
+        std::make_shared<Tasks>(leads.ok() ? engine->Adopt(job, dir) : Tasks(leads));
     poster.Post([done, adopted] { done(*adopted); });
   });
 }

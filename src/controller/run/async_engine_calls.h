@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "controller/files/cleanup_lock.h"
 #include "controller/files/state_home.h"
+#include "controller/store/lease.h"
 #include "controller/threads/executor.h"
 #include "controller/threads/loop_task_group.h"
 #include "engine/engine.h"
@@ -27,6 +28,7 @@ struct EngineCallOptions {
   std::string job = {};
   LoopTaskGroup* tasks = nullptr;
   Executor* executor = nullptr;
+  Lead lead = {};
 };
 
 // Must be used on the loop's thread. Results are delivered there too: before the return for a call
@@ -42,7 +44,8 @@ class AsyncEngineCalls {
   AsyncEngineCalls(const AsyncEngineCalls&) = delete;
   AsyncEngineCalls& operator=(const AsyncEngineCalls&) = delete;
 
-  // Neither must be called before the result of the previous one of both.
+  // Neither must be called before the result of the previous one of both. Aborted, without a call
+  // of the engine, while the lead is not held.
   void Apply(engine::DesiredJob desired, Done done);
   void Adopt(std::function<void(const Tasks&)> done);
 

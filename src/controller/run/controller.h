@@ -21,6 +21,7 @@
 #include "controller/run/validate_job.h"
 #include "controller/secrets/secrets.h"
 #include "controller/store/job_record.h"
+#include "controller/store/lease.h"
 #include "controller/store/store.h"
 #include "controller/threads/executor.h"
 #include "engine/engine.h"
@@ -54,6 +55,7 @@ struct ControllerOptions {
   bool recovers_others = true;
   RunExecutors executors = {};      // of a supervisor
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
+  Lead lead = {};                   // of several servers
 
   std::string EngineName() const {
     return engine_instance.empty() ? engine->name() : engine_instance;

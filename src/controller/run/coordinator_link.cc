@@ -92,6 +92,7 @@ rendezvous::CoordinatorClientOptions CoordinatorLink::ClientOptions() {
   options.logs = options_.logs->wanted();
   if (!options_.shared) options.mirror_dir = options_.dir.string();
   options.after_seq = last_seq_;
+  options.epoch = options_.epoch;
   options.log_offsets = options_.logs->offsets();
   options.give_up_after = CoordinatorTimeout(options_.job->limits, *options_.engine);
   if (options_.shared) options.lives = [this] { return status_.IsRunning(callbacks_.on_note); };

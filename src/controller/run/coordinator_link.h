@@ -11,9 +11,9 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "controller/files/log_delivery.h"
 #include "controller/run/controller.h"
 #include "controller/run/coordinator_status.h"
-#include "controller/run/log_delivery.h"
 #include "controller/threads/loop_task_group.h"
 #include "net/event_loop.h"
 #include "rendezvous/client/coordinator_client.h"
@@ -35,6 +35,7 @@ struct CoordinatorLinkOptions {
   const job::Job* job = nullptr;
   LogDelivery* logs = nullptr;
   int64_t after_seq = 0;  // events up to this number are known
+  int64_t epoch = 0;      // of the server's lead (lease.h)
 };
 
 // Called on the loop's thread.

@@ -14,6 +14,7 @@ constexpr Duration kFlushEvery = std::chrono::seconds(1);
 // As for the coordinator's journal (ADR 141): a disk error may be temporary.
 constexpr Duration kRetryEvery = std::chrono::milliseconds(100);
 constexpr Duration kRetryFor = std::chrono::seconds(10);
+constexpr Duration kRetryLater = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -157,11 +158,13 @@ void EventBatcher::ContinueRest(const Outcome& outcome) {
   if (outcome.stored.ok() && !pending_.empty()) return Commit(Durability::kSynced);
   // Another command may have recorded the end already.
   const bool ended = outcome.record && job::IsFinal(outcome.record->state);
-  if (outcome.stored.ok() || ended || give_up_ || options_.clock->Now() >= retry_until_) {
+  const bool fenced = outcome.stored.code() == Code::kAborted;
+  const bool late = options_.clock->Now() >= retry_until_;
+  if (outcome.stored.ok() || ended || fenced || give_up_ || (late && !options_.patient)) {
     const auto done = std::exchange(rest_done_, nullptr);
     return done(outcome.stored);
   }
-  retry_timer_ = options_.loop->After(kRetryEvery, [this] {
+  retry_timer_ = options_.loop->After(late ? kRetryLater : kRetryEvery, [this] {
     retry_timer_ = 0;
     Commit(Durability::kSynced);
   });

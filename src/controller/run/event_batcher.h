@@ -27,6 +27,7 @@ struct EventBatcherOptions {
   const Clock* clock = nullptr;
   net::Loop* loop = nullptr;
   Executor* executor = nullptr;
+  bool patient = false;  // FlushRest retries until it succeeds, as for a disk that is full for long
 };
 
 // Must be used on the loop's thread. One commit at a time; events added during a commit are part of
@@ -54,7 +55,8 @@ class EventBatcher {
   void End(JobState state, const std::string& reason);
   // To be called after End, once at a time. Calls `done` at once if nothing is left to store.
   // Otherwise retries every 100 ms and calls `done` with the result on success, after 10 s of
-  // errors, or after GiveUp.
+  // errors, after GiveUp, or if another server leads (Aborted). A patient batcher retries for as
+  // long as it takes, every 2 s after the first 10 s.
   void FlushRest(std::function<void(const Status&)> done);
   void GiveUp() { give_up_ = true; }
 

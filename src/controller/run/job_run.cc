@@ -17,13 +17,14 @@
 #include <optional>
 
 #include "base/log.h"
+#include "controller/files/log_delivery.h"
 #include "controller/files/outputs.h"
 #include "controller/run/admission_waiter.h"
 #include "controller/run/async_engine_calls.h"
 #include "controller/run/coordinator_link.h"
 #include "controller/run/coordinator_status.h"
 #include "controller/run/event_batcher.h"
-#include "controller/run/log_delivery.h"
+#include "controller/run/job_ending.h"
 #include "controller/run/pending_reasons.h"
 #include "controller/run/run_reporter.h"
 #include "controller/run/scale_requests.h"
@@ -39,6 +40,8 @@
 namespace shoal::controller {
 namespace {
 
+// Pause before a repetition of what cannot be done without the lead, or during a takeover.
+constexpr Duration kAgain = std::chrono::milliseconds(100);
 // Time for a coordinator to kill all tasks before the job ends without it.
 constexpr Duration kKillTimeout = std::chrono::seconds(3);
 
@@ -48,26 +51,36 @@ Result<rendezvous::Verdict> ReadEnd(const std::filesystem::path& dir, bool share
   return shared ? ReadVerdictOrJournal(dir) : ReadVerdict(dir);
 }
 
+// The engine starts the job again in another allocation, unless it was cancelled.
+bool IsRequeued(const ControllerOptions& options, const std::string& cancel_reason,
+                const rendezvous::Verdict& verdict) {
+  return options.engine->HasOwnQueue() && cancel_reason.empty() &&
+         rendezvous::ContinuationOf(verdict) == rendezvous::Continuation::kNextAllocation;
+}
+
 class Run final : public JobRun {
  public:
   Run(const ControllerOptions& options, net::Loop* loop, StoredRun stored, Observer observer)
       : options_(options),
-        loop_(loop),
+        tasks_(loop),
         id_(stored.record.id),
         dir_(options.home.job_dir(id_)),
         shared_(options.engine->SharesJobDirectory()),
         phase_(stored.record.state == JobState::kPending ? Phase::kWaiting : Phase::kAttaching),
         job_(std::move(stored.job)),
-        event_batcher_({options.store, options.clock, loop, options.executors.store},
+        event_batcher_({options.store, options.clock, loop, options.executors.store,
+                        options.executors.store != nullptr},
                        std::move(stored.record), EndedAttemptsOf(stored.events)),
         reporter_(std::move(observer), &event_batcher_, loop, dir_, options),
         logs_(LogStore(dir_), reporter_.observer().on_log),
         admission_(&options_, id_, &tasks_, AdmissionCalls()),
         coordinator_(LinkOptions(LastCoordinatorSeq(stored.events)), LinkCallbacks()),
         applier_(ApplierOptions()),
+        queued_(event_batcher_.record().state < JobState::kRunning),
         calls_({options.engine, options.EngineName(), options.home, options.clock, id_, &tasks_,
-                options.executors.engine}),
-        takeover_(dir_, shared_, &calls_, &tasks_, TakeoverCalls()) {
+                options.executors.engine, options.lead}),
+        takeover_(dir_, shared_, &calls_, &tasks_, TakeoverCalls()),
+        ending_(&options_, id_, &tasks_, &event_batcher_, &calls_, EndingCalls()) {
     applier_.RestoreMembership(MembershipAfter(&job_, stored.events));
   }
 
@@ -115,7 +128,6 @@ class Run final : public JobRun {
   void ReportWait(const std::string& why);
   void LeaveQueue();
   void WaitForRequeue();
-  bool IsRequeued(const rendezvous::Verdict& verdict) const;
   void DropClient();
   void OnEvent(const rendezvous::JobEvent& event);
   void Deliver(const rendezvous::JobEvent& event);  // to the store and the observer
@@ -124,11 +136,11 @@ class Run final : public JobRun {
   void Fail(const std::string& reason, Code code = Code::kInternal);
   void FailWithLastLine(const std::string& reason);  // of the coordinator
   void End(JobState state, const std::string& reason);
+  JobEndingCallbacks EndingCalls();
   void Finish(const Status& stored);
 
   const ControllerOptions options_;
-  net::Loop* const loop_;
-  LoopTaskGroup tasks_{loop_};
+  LoopTaskGroup tasks_;
   const std::string id_;
   const std::filesystem::path dir_;
   const bool shared_;  // the job's processes see dir_
@@ -145,14 +157,14 @@ class Run final : public JobRun {
   CoordinatorLink coordinator_;
   TaskApplier applier_;
   ScaleRequests scale_requests_{&tasks_};
-  bool queued_ = true;    // with an engine that queues jobs: the coordinator does not run yet
+  bool queued_;           // with an engine that queues jobs: the coordinator does not run yet
   bool stopped_ = false;  // the engine reports the processes stopped by its owner
-  bool awaiting_requeue_ =
-      false;  // the coordinator has ended and will continue in another allocation
+  bool awaiting_requeue_ = false;  // its coordinator ended, to continue in another allocation
   std::unique_ptr<engine::Engine::Watcher> engine_watch_;
   std::optional<rendezvous::Verdict> verdict_;  // set while outputs are being fetched
   AsyncEngineCalls calls_;
   Takeover takeover_;
+  JobEnding ending_;
 };
 
 // ---- Waiting ------------------------------------------------------------------------------------
@@ -163,8 +175,7 @@ AdmissionCallbacks Run::AdmissionCalls() {
           .on_wait = [this](const std::string& why, bool first) -> Status {
             reporter_.TellState(JobState::kPending, why);
             if (!first) return Status::Ok();
-            // Records the working directory, for a resume of a job that was suspended before it
-            // started.
+            // Records the working directory, for a resume of a job suspended before its start.
             return WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir);
           },
           .on_failed = [this](const Status& why) { Fail(why.message(), why.code()); }};
@@ -232,7 +243,7 @@ TakeoverCallbacks Run::TakeoverCalls() {
 // The coordinator decided and is gone, or no controller was connected: its journal has the events
 // that it could not send.
 bool Run::EndWith(const rendezvous::Verdict& verdict) {
-  if (IsRequeued(verdict)) return false;
+  if (IsRequeued(options_, cancel_reason_, verdict)) return false;
   const auto missed = rendezvous::ReadJournalEvents(dir_, job_, coordinator_.last_seq());
   if (!missed.ok()) LogWarning("job {}: {}", id_, missed.status().message());
   for (const rendezvous::JobEvent& event : missed.value_or({})) Deliver(event);
@@ -266,13 +277,18 @@ TaskApplier::Options Run::ApplierOptions() {
 
 void Run::OnApplied(const Status& status, bool first) {
   if (phase_ == Phase::kAttaching) return takeover_.OnApplied(status);
+  if (status.code() == Code::kAborted) {  // the lead is not held: the store does not answer
+    return tasks_.PostAfter(kAgain, [this] {
+      if (phase_ == Phase::kRunning) applier_.Apply();
+    });
+  }
   if (!status.ok() && !applier_.applied()) return Fail(status.message(), status.code());
   if (!status.ok()) reporter_.Note("tasks cannot be started: " + status.message());
   if (first && !shared_) coordinator_.Connect();  // so that a wait for it has an end
 }
 
 CoordinatorLinkOptions Run::LinkOptions(int64_t after_seq) {
-  return {.loop = loop_,
+  return {.loop = tasks_.loop(),
           .tasks = &tasks_,
           .engine = options_.engine,
           .executor = options_.executors.engine,
@@ -282,7 +298,8 @@ CoordinatorLinkOptions Run::LinkOptions(int64_t after_seq) {
           .shared = shared_,
           .job = &job_,
           .logs = &logs_,
-          .after_seq = after_seq};
+          .after_seq = after_seq,
+          .epoch = options_.lead.epoch};
 }
 
 CoordinatorLinkCallbacks Run::LinkCallbacks() {
@@ -394,11 +411,6 @@ void Run::WaitForRequeue() {
   coordinator_.AckVerdict();
 }
 
-bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
-  return options_.engine->HasOwnQueue() && cancel_reason_.empty() &&
-         rendezvous::ContinuationOf(verdict) == rendezvous::Continuation::kNextAllocation;
-}
-
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
   if (awaiting_requeue_) return;
   // It may have written its verdict and died before it sent it.
@@ -420,7 +432,8 @@ void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
 void Run::OnEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
   if (phase_ != Phase::kRunning) return;
-  if (event.type == Type::kVerdict && IsRequeued(event.verdict)) return WaitForRequeue();
+  if (event.type == Type::kVerdict && IsRequeued(options_, cancel_reason_, event.verdict))
+    return WaitForRequeue();
   Deliver(event);
   if (applier_.ApplyEvent(event)) applier_.Apply();
   if (event.type != Type::kVerdict || verdict_) return;
@@ -439,6 +452,7 @@ void Run::Deliver(const rendezvous::JobEvent& event) {
 
 void Run::OnClosed(const Status& status) {
   if (phase_ != Phase::kRunning) return;
+  if (status.code() == Code::kAborted) return;  // another server leads, and ends this run soon
   if (awaiting_requeue_ || (shared_ && coordinator_.starting())) return DropClient();
   if (verdict_) return;  // it is known, and the line that fetches outputs says what they are
   if (const Result<rendezvous::Verdict> verdict = ReadEnd(dir_, shared_);
@@ -466,6 +480,8 @@ void Run::DropClient() {
 
 void Run::Drain(const std::string& reason) {
   if (phase_ >= Phase::kCleanup) return;
+  if (phase_ == Phase::kAttaching)
+    return tasks_.PostAfter(kAgain, [this, reason] { Drain(reason); });
   if (cancel_reason_.empty()) cancel_reason_ = reason;
   // A resumed job that has not started yet returns to suspended: nothing is lost.
   const bool resumed = std::filesystem::exists(job::JobDir(dir_).resumes());
@@ -491,6 +507,8 @@ void Run::Kill(const std::string& reason) {
 
 void Run::Suspend(const std::string& reason) {
   if (phase_ >= Phase::kCleanup) return;
+  if (phase_ == Phase::kAttaching)
+    return tasks_.PostAfter(kAgain, [this, reason] { Suspend(reason); });
   const bool queued = queued_ && options_.engine->HasOwnQueue();
   if (phase_ == Phase::kWaiting || queued ||
       (coordinator_.starting() && !coordinator_.connected_once()))
@@ -539,16 +557,24 @@ void Run::End(JobState state, const std::string& reason) {
     for (const std::string& text : MissingOutputs(job_.outputs)) reporter_.Record(text);
   }
   const std::string why = state == JobState::kFailed ? pending_reasons_.Explain(reason) : reason;
-  event_batcher_.End(state, why);
   reporter_.FinishSeries();
-  coordinator_.AckVerdict();
-  calls_.CleanUp(state, [this](const Status& stopped) {
-    if (!stopped.ok() && applier_.applied())
-      reporter_.Note("resources of the job may remain: " + stopped.message());
-    else if (!stopped.ok())  // the job's own reason says why its engine could make nothing
-      Log(LogLevel::kInfo, "job {}: {}", id_, stopped.message());
-    event_batcher_.FlushRest(std::bind_front(&Run::Finish, this));
-  });
+  ending_.Begin(state, why);
+}
+
+JobEndingCallbacks Run::EndingCalls() {
+  return {.acknowledge = [this] { coordinator_.AckVerdict(); },
+          .on_remains =
+              [this](const Status& why) {
+                if (applier_.applied())  // else the job's own reason says why
+                  return reporter_.Note("resources of the job may remain: " + why.message());
+                Log(LogLevel::kInfo, "job {}: {}", id_, why.message());
+              },
+          .on_done = std::bind_front(&Run::Finish, this),
+          .on_superseded = [this] {  // this run only waits for the end of its supervisor
+            phase_ = Phase::kDone;
+            engine_watch_.reset();
+            coordinator_.Close();
+          }};
 }
 
 void Run::Finish(const Status& stored) {

@@ -19,6 +19,7 @@ class RunReporter {
               const std::filesystem::path& job_dir, const ControllerOptions& options)
       : observer_(std::move(observer)),
         events_(events),
+        lead_(options.lead),
         series_({SeriesDir(job_dir), loop, options.clock, options.executors.store}) {}
 
   const Observer& observer() const { return observer_; }
@@ -29,9 +30,10 @@ class RunReporter {
   void TellState(JobState state, const std::string& why) const {
     if (observer_.on_state) observer_.on_state(state, why);
   }
-  // An event of the coordinator; its numbers are kept for curves.
+  // An event of the coordinator; its numbers are kept for curves, unless another server may be
+  // writing the files.
   void TellEvent(const rendezvous::JobEvent& event) {
-    series_.AddEvent(event);
+    if (lead_.held()) series_.AddEvent(event);
     if (observer_.on_event) observer_.on_event(event);
   }
   // No more events come.
@@ -49,6 +51,7 @@ class RunReporter {
  private:
   const Observer observer_;
   EventBatcher* const events_;
+  const Lead lead_;
   SeriesRecorder series_;
 };
 

@@ -49,7 +49,11 @@ void Leader::TryToLead() {
   const TimePoint begin = options_.clock->Now();
   const Result<Lease> lease = store_->AcquireLease(kLeaderLease, options_.holder, options_.ttl);
   if (!lease.ok()) LogWarning("the lead cannot be taken: {}", lease.status().message());
-  if (!lease.ok() || !lease->acquired) return;
+  if (!lease.ok()) return;
+  if (!lease->acquired) {
+    if (options_.on_follow) options_.on_follow(*lease);
+    return;
+  }
   store_->SetFence(lease->fence());
   {
     const std::lock_guard lock(mu_);

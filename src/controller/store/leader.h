@@ -19,6 +19,9 @@ struct LeaderOptions {
   Duration ttl = std::chrono::seconds(6);    // another leads after this long without renewal
   Duration retry = std::chrono::seconds(1);  // between attempts to take the lease
   const Clock* clock = RealClock::Get();     // monotonic; outlives the object
+  // Another server leads: its lease, after each attempt to take the lead that shows it. Called like
+  // the callbacks of the constructor; optional.
+  std::function<void(const Lease&)> on_follow = {};
 };
 
 // Has a thread of its own, on which it calls back. Thread-safe.

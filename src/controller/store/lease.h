@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -31,6 +32,17 @@ struct Lease {
   Duration remaining{};
 
   Fence fence() const { return {name, epoch}; }
+};
+
+// The lead under which a supervisor and its runs act. Plain value.
+struct Lead {
+  int64_t epoch = 0;  // of the lease; 0: there is one server, and nothing is compared
+  // Whether the lease is held, by this machine's clock (Leader::leading). Asked before an engine
+  // starts something, since a process that was frozen does not know that its lease has ended.
+  // Thread-safe; empty: always.
+  std::function<bool()> holds = {};
+
+  bool held() const { return !holds || holds(); }
 };
 
 }  // namespace shoal::controller

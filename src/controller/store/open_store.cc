@@ -31,6 +31,8 @@ Result<std::unique_ptr<Store>> OpenStore(const std::string& url) {
                          "\", expected sqlite:PATH or postgres://USER@HOST:PORT/DATABASE");
 }
 
+bool IsSharedStore(const std::string& url) { return IsPostgres(url); }
+
 // From "//" to the last '@' of the authority stand user and password; parameters may contain a
 // password too. Of text that is neither form, what may be a password is left out.
 std::string PrintableStoreUrl(const std::string& url) {

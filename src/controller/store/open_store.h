@@ -14,6 +14,9 @@ namespace shoal::controller {
 // errors of OpenSqliteStore and OpenPostgresStore. No message contains a password.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& url);
 
+// True if several servers can use the store at once, by a lease (lease.h).
+bool IsSharedStore(const std::string& url);
+
 // The URL as it may be printed: without password and parameters.
 std::string PrintableStoreUrl(const std::string& url);
 

@@ -171,9 +171,9 @@ class Store {
   virtual Result<Lease> RenewLease(const Fence& fence, Duration ttl) = 0;
   // Gives the lease up, so that another holder need not wait. OK if it is not held any more.
   virtual Status ReleaseLease(const Fence& fence) = 0;
-  // From now on every write of jobs through this object (Submit, Append, AppendDecided,
-  // ClaimOwnership, Remove) is refused with Aborted, and changes nothing, unless the lease still
-  // has this epoch. A fence without a name: no check.
+  // From now on every write of jobs and records through this object (Submit, Append, AppendDecided,
+  // ClaimOwnership, Remove, Records; not Audit) is refused with Aborted, and changes nothing,
+  // unless the lease still has this epoch. A fence without a name: no check.
   virtual void SetFence(const Fence& fence) = 0;
 
   virtual Records& records() = 0;

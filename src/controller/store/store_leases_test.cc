@@ -102,6 +102,7 @@ TEST_P(StoreLeases, EveryWriteOfAnOldEpochIsRefused) {
   const Lease first = *store_->AcquireLease(kLeaderLease, "one", seconds(10));
   store_->SetFence(first.fence());
   ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
+  EXPECT_EQ(store_->GetJob("a-1")->lease_epoch, first.epoch);
   ASSERT_TRUE(Append("a-1", NoteEvent(At(1), "n")).ok());
   EXPECT_EQ(store_->GetJob("a-1")->lease_epoch, first.epoch);
   clock_.Advance(seconds(10));
@@ -118,6 +119,8 @@ TEST_P(StoreLeases, EveryWriteOfAnOldEpochIsRefused) {
             Code::kAborted);
   EXPECT_EQ(store_->ClaimOwnership("a-1", owner, {}, At(2)).status().code(), Code::kAborted);
   EXPECT_EQ(store_->Remove("a-1").code(), Code::kAborted);
+  EXPECT_EQ(store_->records().Put("k", "a", {}, kAbsent, At(2)).status().code(), Code::kAborted);
+  EXPECT_EQ(store_->records().DeleteOlder("k", At(9)).status().code(), Code::kAborted);
   EXPECT_EQ(*store_->LastPosition(), before);
   other->SetFence(second.fence());
   const Event note = NoteEvent(At(3), "n");

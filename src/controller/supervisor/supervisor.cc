@@ -1,5 +1,6 @@
 #include "controller/supervisor/supervisor.h"
 
+#include <atomic>
 #include <climits>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,9 @@
 #include "controller/store/supervisor_mark.h"
 #include "controller/supervisor/job_observers.h"
 #include "controller/threads/worker_pool.h"
+#include "engine/tasks/job_files.h"
+#include "job/execution/job_dir.h"
+#include "rendezvous/journal/journal.h"
 
 namespace shoal::controller {
 namespace {
@@ -86,7 +90,11 @@ class LoopSupervisor final : public Supervisor {
   void Stop(const std::string& id, const std::string& reason, Done done,
             void (JobRun::*how)(const std::string&));
   void Tick();
-  void RecoverOthers();
+  Result<std::vector<std::string>> AttachFree();
+  Status CheckPlace(const JobRecord& job, engine::Engine* engine) const;
+  Status BreakLocks(const JobRecord& job) const;
+  // `first`: nothing can resume a suspended job yet.
+  void RecoverOthers(bool first);
 
   const SupervisorOptions options_;
   const LivenessLock lock_;
@@ -96,7 +104,8 @@ class LoopSupervisor final : public Supervisor {
   std::map<std::string, std::unique_ptr<JobRun>> runs_;
   std::set<std::string> waiting_;
   std::multimap<std::string, std::function<void()>> after_end_;
-  bool recovering_ = false;  // of the loop's thread
+  bool recovering_ = false;      // of the loop's thread
+  std::atomic<size_t> left_{0};  // jobs that could not be taken over
   mutable std::mutex mu_;
   std::set<std::string> ids_;  // guarded by mu_: of runs that exist or are being started
   std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_;  // guarded by mu_
@@ -128,6 +137,7 @@ Result<ControllerOptions> LoopSupervisor::OptionsOf(const std::string& engine,
   options.recovers_others = false;  // Tick does, for all
   options.executors = {PoolOf(engine), store_pool_.get()};
   options.secrets = options_.secrets;
+  options.lead = options_.lead;
   return options;
 }
 
@@ -197,32 +207,62 @@ Result<std::string> LoopSupervisor::Submit(const job::Job& job, const SubmitOpti
 
 // True if an earlier or this supervisor ran the job, or its file lets it outlive its controller.
 bool LoopSupervisor::IsOurs(const JobRecord& job) const {
+  if (options_.lead.epoch > 0 && job.lease_epoch > 0) return true;
   if (IsSupervisor(options_.home.root(), job.owner)) return true;
   return GetStringOr(job.job, "on_controller_loss", "") == "keep";
 }
 
-// True if no living process runs the job.
+// True if no living process runs the job, or only one that does not lead any more.
 bool LoopSupervisor::IsFree(const JobRecord& job) const {
+  if (options_.lead.epoch > 0 && job.lease_epoch > 0 && job.lease_epoch < options_.lead.epoch)
+    return true;
   if (job.owner != options_.self) return !IsAlive(options_.home.root(), job.owner);
   const std::lock_guard lock(mu_);
   return !ids_.contains(job.id);
 }
 
 Result<std::vector<std::string>> LoopSupervisor::AttachAll() {
+  TRY_ASSIGN(const std::vector<std::string> attached, AttachFree());
+  RecoverOthers(true);
+  TRY(RemoveUnusedMarks(options_.home.root(), options_.self, options_.store));
+  return attached;
+}
+
+Result<std::vector<std::string>> LoopSupervisor::AttachFree() {
   TRY_ASSIGN(const std::vector<JobRecord> jobs,
              options_.store->ListJobs({.ended = false, .limit = INT_MAX}));
   std::vector<std::string> attached;
+  size_t left = 0;
   for (const JobRecord& job : jobs) {
     if (job.state == JobState::kSuspended || !IsFree(job) || !IsOurs(job)) continue;
     if (const Status status = Attach(job.id); status.ok()) {
       attached.push_back(job.id);
     } else {
+      ++left;
       LogWarning("job {}: not taken over: {}", job.id, status.message());
     }
   }
-  RecoverOthers();
-  TRY(RemoveUnusedMarks(options_.home.root(), options_.self, options_.store));
+  left_ = left;
   return attached;
+}
+
+// An engine that knows its tasks by process ids can manage those of this machine only.
+Status LoopSupervisor::CheckPlace(const JobRecord& job, engine::Engine* engine) const {
+  const job::JobDir dir(options_.home.job_dir(job.id));
+  if (!engine->UsesPids() || SharesPids(job.owner) || !rendezvous::JournalIsLocked(dir.journal()))
+    return Status::Ok();
+  return FailedPrecondition(
+      "its processes run on another machine or in another PID namespace, where the engine " +
+      job.engine + " cannot manage them; they go on, and it is tried again every 5 s");
+}
+
+// An earlier leader that is frozen holds the engine's lock of the job for as long as it lives.
+Status LoopSupervisor::BreakLocks(const JobRecord& job) const {
+  if (job.owner == options_.self) return Status::Ok();
+  if (IsAlive(options_.home.root(), job.owner))
+    return engine::BreakJobLock(options_.home.job_dir(job.id).string());
+  RemoveLivenessLock(options_.home.root(), job.owner);
+  return Status::Ok();
 }
 
 Status LoopSupervisor::Attach(const std::string& id) {
@@ -233,15 +273,17 @@ Status LoopSupervisor::Attach(const std::string& id) {
   if (!IsFree(job)) return FailedPrecondition("job " + id + " has a living controller");
   TRY_ASSIGN(const ControllerOptions options,
              OptionsOf(job.engine, ReadWorkDir(options_.home.job_dir(id))));
+  TRY(CheckPlace(job, options.engine));
   TRY_ASSIGN(const bool ours,
              options_.store->ClaimOwnership(id, job.owner, options_.self, options_.clock->Wall()));
   if (!ours) return FailedPrecondition("job " + id + " was taken over by another process");
-  if (job.owner != options_.self) RemoveLivenessLock(options_.home.root(), job.owner);
+  TRY(BreakLocks(job));
   return StartRun(id, options);
 }
 
 // Records the ends of other jobs, which end with their controllers, and removes what cleanups left.
-void LoopSupervisor::RecoverOthers() {
+void LoopSupervisor::RecoverOthers(bool first) {
+  if (!options_.lead.held()) return;
   ReconcileOptions options;
   options.store = options_.store;
   options.home = options_.home;
@@ -250,7 +292,7 @@ void LoopSupervisor::RecoverOthers() {
   options.engine = [this](const std::string& name) { return options_.engines->Find(name); };
   if (const auto repaired = Reconcile(options); !repaired.ok())
     LogWarning("{}", repaired.status().message());
-  for (const Leftover& gone : RemoveLeftovers(options, kLeftoverPatience))
+  for (const Leftover& gone : RemoveLeftovers(options, kLeftoverPatience, first))
     Log(LogLevel::kInfo, "{}: removed its remaining resources on {}", gone.job, gone.engine);
 }
 
@@ -258,11 +300,11 @@ void LoopSupervisor::RecoverOthers() {
 void LoopSupervisor::Tick() {
   store_pool_->Execute(
       [home = options_.home, self = options_.self] { RefreshLivenessLock(home.root(), self); });
-  if (!waiting_.empty() && !std::exchange(recovering_, true)) {
+  if ((!waiting_.empty() || left_ > 0) && !std::exchange(recovering_, true)) {
     CallStore(
         [this] {
-          RecoverOthers();
-          return Status::Ok();
+          RecoverOthers(false);
+          return left_ > 0 ? AttachFree().status() : Status::Ok();
         },
         [this](const Status&) { recovering_ = false; });
   }

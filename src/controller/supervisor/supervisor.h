@@ -24,6 +24,7 @@
 #include "controller/files/state_home.h"
 #include "controller/run/controller.h"
 #include "controller/store/job_record.h"
+#include "controller/store/lease.h"
 #include "controller/store/store.h"
 #include "job/spec/job.h"
 
@@ -38,6 +39,10 @@ struct SupervisorOptions {
   std::string program;   // absolute path of shoal, used to start coordinators and launchers
   ProcessIdentity self;  // CurrentProcess()
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
+  // Of several servers that share the store, this one leads, and the store has its fence
+  // (Leader). Jobs of earlier epochs are taken over even if their server's process lives, since it
+  // may be frozen.
+  Lead lead = {};
   ConnectCoordinatorClient connect = &rendezvous::CoordinatorClient::Connect;
 };
 
@@ -81,7 +86,8 @@ class Supervisor {
 
   // Takes over every unfinished job whose controller is dead; returns their ids. Jobs that were
   // pending, admitted or starting go on, running ones are followed from the last stored event.
-  // Blocks on the store.
+  // Jobs whose processes run on another machine, where this one cannot manage them, are left, and
+  // tried again every 5 s. To be called once, before any command. Blocks on the store.
   virtual Result<std::vector<std::string>> AttachAll() = 0;
   // Takes over one such job. FailedPrecondition if its controller lives, or it has ended.
   virtual Status Attach(const std::string& id) = 0;

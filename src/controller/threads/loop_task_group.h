@@ -39,6 +39,7 @@ class LoopTaskGroup {
   LoopTaskGroup(const LoopTaskGroup&) = delete;
   LoopTaskGroup& operator=(const LoopTaskGroup&) = delete;
 
+  net::Loop* loop() const { return loop_; }
   Poster poster() const { return Poster(loop_, alive_); }
   // Callable from any thread.
   void Post(std::function<void()> fn) { poster().Post(std::move(fn)); }

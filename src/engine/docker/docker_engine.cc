@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,7 +54,7 @@ constexpr size_t kMaxEvent = 1 << 20;
 struct JobEntry {
   std::unique_ptr<DockerJob> job;
   std::string dir;
-  UniqueFd lock;  // lock file in the job's directory: one engine at a time manages a job
+  JobLock lock;  // one engine at a time manages a job
 };
 
 // The account's name; $USER if the user id has none.
@@ -202,6 +201,7 @@ void DockerEngine::Manage() {
     const TimePoint now = options_.clock->Now();
     std::optional<TimePoint> next;
     for (auto& [id, entry] : jobs_) {
+      if (entry.job->owned() && !entry.lock.held()) entry.job->Disown();
       std::vector<Action> actions;
       const auto due = entry.job->Step(now, &actions, &outbox_);
       if (due && (!next || *due < *next)) next = due;
@@ -376,13 +376,12 @@ Result<JobEntry*> DockerEngine::AddJob(const std::string& job_id, const std::str
   entry.dir = dir;
   if (!dir.empty()) {
     TRY(MakeDirectories(EngineDir(dir), 0700));
-    TRY_ASSIGN(entry.lock, OpenFile(EngineDir(dir) / "lock", O_RDWR | O_CREAT, 0600));
-    if (::flock(entry.lock.get(), LOCK_EX | LOCK_NB) != 0) entry.lock.Reset();
+    TRY_ASSIGN(entry.lock, JobLock::Take(dir));
   }
   docker::DockerJobOptions options;
   options.restart = options_.restart;
   options.remove_grace = options_.remove_grace;
-  entry.job = std::make_unique<DockerJob>(job_id, entry.lock.valid(), options);
+  entry.job = std::make_unique<DockerJob>(job_id, entry.lock.held(), options);
   return &jobs_.emplace(job_id, std::move(entry)).first->second;
 }
 
@@ -453,7 +452,7 @@ Status DockerEngine::Stop(const std::string& job_id, milliseconds grace) {
   daemon->worker.ReleaseGpus(job_id);
   std::lock_guard lock(mu_);
   if (auto it = jobs_.find(job_id); it != jobs_.end()) {
-    if (it->second.lock.valid()) ::unlink((EngineDir(it->second.dir) / "lock").c_str());
+    it->second.lock.Remove();
     jobs_.erase(it);
   }
   return Status::Ok();

@@ -88,6 +88,8 @@ class DockerJob {
   std::string ContainerOf(const TaskKey& key) const;
   bool stopping() const { return stopping_; }
   bool owned() const { return owned_; }
+  // Another engine manages the job from now on; this one starts no task any more.
+  void Disown() { owned_ = false; }
   // Settings of the last Apply, without tasks.
   const DesiredJob& settings() const { return settings_; }
 
@@ -126,7 +128,7 @@ class DockerJob {
                 std::vector<TaskEvent>* events) const;
 
   const std::string id_;
-  const bool owned_;
+  bool owned_;
   const DockerJobOptions options_;
   DesiredJob settings_;
   bool stopping_ = false;

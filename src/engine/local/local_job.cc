@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,15 +96,10 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Make(const std::string& id, const st
 }
 
 Status LocalJob::Lock() {
-  const std::filesystem::path path = EngineDir(dir_) / "lock";
-  TRY_ASSIGN(UniqueFd fd, OpenFile(path, O_RDWR | O_CREAT, 0600));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "cannot lock " + path.string());
-    return FailedPrecondition("job " + id_ +
-                              " is already run by another shoal process on this machine");
-  }
-  lock_ = std::move(fd);
-  return Status::Ok();
+  TRY_ASSIGN(lock_, JobLock::Take(dir_));
+  if (lock_.held()) return Status::Ok();
+  return FailedPrecondition("job " + id_ +
+                            " is already run by another shoal process on this machine");
 }
 
 Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const std::string& dir,
@@ -181,7 +175,7 @@ void LocalJob::AdoptRunning(Task* task, TimePoint now) {
 }
 
 Status LocalJob::Apply(const DesiredJob& desired) {
-  if (!lock_.valid()) {
+  if (!lock_.held()) {
     return FailedPrecondition("job " + id_ +
                               " is already run by another shoal process on this machine");
   }
@@ -237,7 +231,7 @@ std::optional<TimePoint> LocalJob::Step(TimePoint now, std::vector<TaskEvent>* e
   });
   // The rest starts in the next Step. Tasks without a record are found by their environment.
   if (starts_left_ == 0) return now;
-  if (dirty_ && lock_.valid()) Save();
+  if (dirty_ && lock_.held()) Save();
   return next;
 }
 
@@ -248,7 +242,7 @@ bool LocalJob::StepTask(const Key& key, Task* task, TimePoint now, std::vector<T
     task->kill_at.reset();
   }
   const bool due = task->start_at && *task->start_at <= now;
-  if (due && task->listed && !stopping_ && lock_.valid() && starts_left_ > 0) {
+  if (due && task->listed && !stopping_ && starts_left_ > 0 && lock_.held()) {
     --starts_left_;
     Start(key, task, now, events);
   }
@@ -355,9 +349,9 @@ void LocalJob::Save() {
 }
 
 void LocalJob::RemoveRecords() {
-  if (!lock_.valid()) return;
+  if (!lock_.held()) return;
   ::unlink((EngineDir(dir_) / "tasks.json").c_str());
-  ::unlink((EngineDir(dir_) / "lock").c_str());
+  lock_.Remove();
   if (options_->no_shared_filesystem) RemoveIsolatedDirs(dir_);
 }
 

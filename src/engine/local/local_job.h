@@ -19,6 +19,7 @@
 #include "engine/local/job_records.h"
 #include "engine/local/local_engine.h"
 #include "engine/process/spawn.h"
+#include "engine/tasks/job_files.h"
 #include "engine/tasks/task_state.h"
 
 namespace shoal::engine {
@@ -45,7 +46,7 @@ class LocalJob {
   bool AnyAlive() const;
   bool stopping() const { return stopping_; }
   // False if another engine manages the job.
-  bool manages() const { return lock_.valid(); }
+  bool manages() const { return lock_.held(); }
   const std::string& dir() const { return dir_; }
   void SetGroupBases(const std::vector<std::filesystem::path>& bases);
   const std::vector<std::filesystem::path>& group_bases() const { return group_bases_; }
@@ -82,7 +83,7 @@ class LocalJob {
   const std::string dir_;
   const LocalEngineOptions* const options_;
   const int epoll_;
-  UniqueFd lock_;
+  JobLock lock_;
   bool stopping_ = false;
   int starts_left_ = 0;  // in this Step
   bool dirty_ = true;    // the records are out of date

@@ -123,6 +123,7 @@ class SocketCoordinatorClient final : public CoordinatorClient {
                        {"after_seq", seq_},
                        {"logs", mirror_ || (options_.logs && callbacks_->on_log != nullptr)},
                        {"offsets", std::move(offsets)}};
+    if (options_.epoch > 0) hello["epoch"] = options_.epoch;
     if (mirror_) hello["journal"] = mirror_->journal_bytes();
     return hello;
   }
@@ -200,6 +201,10 @@ class SocketCoordinatorClient final : public CoordinatorClient {
 
   void Received(const std::string& type, const json::object& message) {
     if (type == "want_journal") return SendJournal();
+    if (type == "superseded") {  // for good: its epoch only grows
+      FailAsync(Aborted("another server leads"));
+      return connection_.reset();
+    }
     if (type != "event") return;
     auto event = EventFromJson(message);
     if (!event.ok()) {

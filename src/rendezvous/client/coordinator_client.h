@@ -49,6 +49,10 @@ struct CoordinatorClientOptions {
   // False: an observer (`shoal stop`, `shoal logs`).
   bool controller = true;
 
+  // Epoch of the lease under which this controller leads (controller/store/lease.h); 0: none. A
+  // coordinator that has seen a greater one refuses it.
+  int64_t epoch = 0;
+
   // A lost or not yet possible connection is dialled again (after 1 ms, backing off to 250 ms) for
   // this long, then on_closed. 0: one attempt.
   Duration give_up_after = std::chrono::seconds(30);
@@ -65,7 +69,8 @@ struct CoordinatorClientCallbacks {
   // comes in pieces, and the last line of an attempt may lack its line feed). Offsets of one key
   // are contiguous and each byte comes once. Optional.
   std::function<void(const LogKey&, int64_t offset, std::string_view bytes)> on_log;
-  // Given up, refused (Unauthenticated: wrong token), or the coordinator ended after the verdict
+  // Given up, refused (Unauthenticated: wrong token; Aborted: a controller of a later epoch has
+  // connected), or the coordinator ended after the verdict
   // was acknowledged (OK). Called once, last.
   std::function<void(const Status&)> on_closed;
 };

@@ -16,10 +16,10 @@
 #include "rendezvous/coordinator/event_publisher.h"
 #include "rendezvous/coordinator/job_clock.h"
 #include "rendezvous/coordinator/launcher_commands.h"
+#include "rendezvous/coordinator/member.h"
 #include "rendezvous/coordinator/record_events.h"
 #include "rendezvous/journal/journal_replication.h"
 #include "rendezvous/logs/task_logs.h"
-#include "rendezvous/protocol/connection.h"
 #include "rendezvous/protocol/coordinator_connection.h"
 #include "rendezvous/protocol/messages.h"
 #include "rendezvous/transfer/transfers.h"
@@ -29,12 +29,6 @@ namespace {
 
 constexpr auto kHeartbeat = std::chrono::seconds(1);
 constexpr auto kCloseTimeout = std::chrono::seconds(1);  // to send the closing messages
-
-// A connection and its role after the hello.
-struct Member {
-  std::unique_ptr<Connection> connection;
-  enum class Role { kUnknown, kLauncher, kController, kObserver } role = Role::kUnknown;
-};
 
 // Connects the parts of a coordinator: messages become events of the core, the core's actions go
 // through the DurabilityGate, and records and log lines go to the EventPublisher.
@@ -221,7 +215,7 @@ class SocketCoordinator final : public Coordinator {
 
   void HandleMessage(MemberId id, const std::string& type, const json::object& message) {
     const auto found = connections_.find(id);
-    if (found == connections_.end()) return;
+    if (found == connections_.end() || found->second.superseded) return;
     const bool launcher = found->second.role == Member::Role::kLauncher;
     if (!started_job_)
       return TakeEarlyMessages(
@@ -246,9 +240,14 @@ class SocketCoordinator final : public Coordinator {
   }
 
   void HandleHello(MemberId id, const json::object& hello) {
+    const std::string kind = GetStringOr(hello, "kind", "");
+    const auto close = [this](MemberId other) {
+      if (Connection* const earlier = ConnectionOf(other)) earlier->Send("superseded", {});
+      Close(other, "another server leads");
+    };
+    if (kind == "controller" && !leader_.Admit(hello, id, &connections_, close)) return;
     if (!started_job_) return HelloBeforeBegin(id, hello);
     Member& entry = connections_[id];
-    const std::string kind = GetStringOr(hello, "kind", "");
     if (kind == "task") {
       auto task = TaskHelloFromJson(hello);
       if (!task.ok()) return Close(id, task.status().message());
@@ -567,6 +566,7 @@ class SocketCoordinator final : public Coordinator {
   std::map<LogKey, Event> held_ends_;
   std::map<MemberId, Member> connections_;
   MemberId next_member_ = 1;
+  LeaderEpoch leader_;
   std::unique_ptr<net::WebSocketServer> server_;
 
   bool started_job_ = false;

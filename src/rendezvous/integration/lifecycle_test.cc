@@ -196,6 +196,40 @@ TEST(Lifecycle, AGoodEndAfterSigtermToTheLauncherIsALoss) {
   EXPECT_EQ(verdict.tasks[0].attempts, 2);
 }
 
+// Of several servers one leads: the controller of an earlier epoch was frozen and does not know it.
+TEST(Lifecycle, AnEarlierLeaderIsRefused) {
+  JobHarness harness(JobOf({ShellRole("worker", 1,
+                                      "trap 'echo saved; exit 0' TERM; echo up; "
+                                      "while :; do sleep 0.01; done")}));
+  harness.StartCoordinator();
+  harness.StartAllLaunchers();
+  CoordinatorClientOptions earlier;
+  earlier.epoch = 1;
+  earlier.give_up_after = milliseconds(500);
+  harness.StartController(earlier);
+  ASSERT_TRUE(harness.Until([&] { return harness.LogOf("worker", 0) == "up\n"; }));
+  CoordinatorClientOptions later;
+  later.job_dir = harness.dir();
+  later.epoch = 2;
+  std::optional<Verdict> verdict;
+  CoordinatorClientCallbacks calls;
+  calls.on_event = [&](const JobEvent& event) {
+    if (event.type == JobEvent::Type::kVerdict) verdict = event.verdict;
+  };
+  calls.on_closed = [](const Status&) {};
+  const auto leader = CoordinatorClient::Connect(&harness.loop(), later, std::move(calls));
+  ASSERT_TRUE(harness.Until([&] { return leader->connected() && !harness.client->connected(); }));
+  harness.client->Kill("by the earlier leader");
+  ASSERT_TRUE(harness.Until([&] { return harness.client_closed.has_value(); }));
+  EXPECT_FALSE(harness.client_closed->ok());
+  EXPECT_FALSE(verdict);
+  leader->Drain("by the leader");
+  ASSERT_TRUE(harness.Until([&] { return verdict.has_value(); }));
+  EXPECT_EQ(verdict->reason, "by the leader");
+  leader->AckVerdict();
+  EXPECT_TRUE(harness.Until([&] { return harness.coordinator_end.has_value(); }));
+}
+
 TEST(Lifecycle, StopCancels) {
   JobHarness harness(JobOf({ShellRole("worker", 2, "echo up; exec sleep 1000")}));
   harness.StartCoordinator();

@@ -64,12 +64,15 @@ INSTEAD = {
     "shoal server --listen 0.0.0.0:7117 --tls-cert server.crt --tls-key server.key":
         ("shoal server --listen 127.0.0.1:0 --tls-cert none --tls-key none", 4, _SERVER),
     "shoal server --store postgres://shoal@db/shoal --state /srv/shoal": ("shoal server --help | grep -q -e --store", 0, _SERVER),
+    "shoal server --store postgres://shoal@db/shoal --state /shared/shoal --listen 0.0.0.0:7117 --tls-self-signed":
+        ("shoal server --help | grep -q -e --url", 0, _SERVER),
     "shoal server backup /backup/monday --state /var/lib/shoal": ("shoal server backup copy --state none", 4, _SERVER),
     "shoal server restore /backup/monday --state /srv/shoal": ("shoal server restore none --state new", 2, _SERVER),
     "shoal login http://127.0.0.1:7117 --token-file /var/lib/shoal/administrator.token":
         ("shoal login --help | grep -q -e --token-file", 0, _SERVER),
     "shoal login https://ml.example:7117": ("shoal login --help", 0, _SERVER),
     "shoal login https://ml.example:7117 --fingerprint 3f9a…": ("shoal login https://ml.example:7117 --fingerprint 3f9a", 2, _SERVER),
+    "shoal login https://ml1.example:7117,https://ml2.example:7117": ("shoal login https://ml1.example:7117,ftp://ml2.example", 2, _SERVER),
     "shoal logout": ("shoal logout", 4, _SERVER),
     "shoal logout https://ml.example:7117": ("shoal logout https://ml.example:7117", 4, _SERVER),
     "shoal submit job.yaml": ("shoal submit job.yaml", 2, _SERVER),

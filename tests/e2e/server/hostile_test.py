@@ -90,7 +90,7 @@ class HostileTest(unittest.TestCase):
         for target in ("/jobs?after=ffffffff-12", "/jobs?after=x", "/events?after=ffffffff-1", "/events?after=%00",
                        "/audit?after=zz"):
             reply = self.server.get(target)
-            self.assertIn(reply.status, (400, 422), (target, reply))
+            self.assertEqual(reply.status, 400, (target, reply))
 
     def test_parameters(self):
         for target in ("/jobs?limit=0", "/jobs?limit=1001", "/jobs?limit=x", "/jobs?nonsense=1", "/jobs?since=yesterday",

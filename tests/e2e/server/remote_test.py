@@ -210,6 +210,16 @@ class RemoteTest(unittest.TestCase):
         jobs = self.server.get("/jobs?name=once").json["items"]
         self.assertEqual([job["id"] for job in jobs], [out.strip()])
 
+    def test_run_over_a_server_that_hangs_ends_on_a_signal(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:  # connections are made, and nothing is answered
+            for sent in (signal.SIGTERM, signal.SIGINT):
+                process = self.start("--server", f"http://127.0.0.1:{listener.getsockname()[1]}", "run", self.file())
+                under_way, _ = listener.accept()
+                self.addCleanup(under_way.close)
+                process.send_signal(sent)
+                self.assertEqual(process.wait(10 * PATIENCE), 130, said(process))
+                self.assertIn("interrupted before the server", said(process))
+
     def test_token_with_a_line_break(self):
         code, _, err = self.server.shoal("jobs", token=self.server.admin + "\nX: y")
         self.assertEqual(code, 3, err)

@@ -60,7 +60,7 @@ class RightsTest(unittest.TestCase):
             name = operation["operationId"]
             needed = operation.get("x-shoal-role")
             # Streams do not end; stopping and removing would end the job that the others need.
-            if needed is None or name in ("streamJob", "stopJob", "suspendJob", "resumeJob"):
+            if needed is None or name in ("streamJob", "followJob", "stopJob", "suspendJob", "resumeJob"):
                 continue
             for role in ROLES:
                 with self.subTest(f"{method} {path} as {role}"):
@@ -86,7 +86,8 @@ class RightsTest(unittest.TestCase):
         token = self.server.make_user("reader", "red", "operator", scopes=["jobs:read"])
         self.assertEqual(self.server.get(f"/jobs/{self.job}", token).status, 200)
         for method, target, body in (("POST", f"/jobs/{self.job}/stop", {}), ("GET", f"/jobs/{self.job}/logs", None),
-                                     ("GET", f"/jobs/{self.job}/stream?logs=true", None), ("POST", "/tokens", {})):
+                                     ("GET", f"/jobs/{self.job}/stream?logs=true", None),
+                                     ("POST", f"/jobs/{self.job}/stream", {"logs": True}), ("POST", "/tokens", {})):
             reply = self.server.request(method, target, body, token)
             self.assertEqual(reply.status, 403, reply)
             self.assertIn("lacks the scope", reply.detail)

@@ -122,6 +122,19 @@ class ServerTest(unittest.TestCase):
         self.server.post(f"/jobs/{job}/stop", {"now": True})
         self.assertEqual(self.server.wait_for_end(job)["state"], "cancelled")
 
+    def test_a_follower_of_many_tasks(self):
+        self.server.start()
+        job = self.server.submit(job_text("many", "echo hello"))
+        self.server.wait_for_end(job)
+        positions = ",".join(f"worker-{i}.{attempt}:{123456789 if i > 1 else 2}" for i in range(2000) for attempt in range(3))
+        reply = self.server.get(f"/jobs/{job}/stream?logs=true&from={positions}")
+        self.assertIn(reply.status, (414, 431))
+        reply = self.server.post(f"/jobs/{job}/stream", {"logs": True, "events": False, "from": positions})
+        self.assertEqual(reply.status, 200, reply)
+        self.assertEqual(reply.body.count(b'"text":"llo\\n"'), 2, reply.body)
+        self.assertIn(b"event: end", reply.body)
+        self.assertEqual(self.server.post(f"/jobs/{job}/stream", {"from": "nowhere"}).status, 422)
+
     def test_backup_and_restore(self):
         self.server.start()
         done = self.server.submit(job_text("done", "echo kept; echo model > $SHOAL_OUTPUT/model"))

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "controller/store/cursor.h"
 #include "controller/store/record_text.h"
+#include "controller/store/sql/sql_leases.h"
 
 namespace shoal::controller {
 namespace {
@@ -156,7 +157,9 @@ Result<RecordPage> SqlRecords::List(std::string_view kind, std::string_view pref
 Result<int64_t> SqlRecords::Apply(std::span<const RecordChange> changes, WallTime now) {
   for (const RecordChange& change : changes) TRY(CheckChange(change));
   int64_t version = 0;
+  const Fence fence = fence_();
   const Status done = database_->Write(Durability::kSynced, [&](SqlConnection& db) -> Result<bool> {
+    TRY(SqlLeases::Check(db, fence));
     TRY_ASSIGN(version, NextCount(db, "record_version"));
     for (const RecordChange& change : changes) TRY(ApplyChange(db, change, version, now));
     return !changes.empty();
@@ -168,7 +171,9 @@ Result<int64_t> SqlRecords::Apply(std::span<const RecordChange> changes, WallTim
 Result<int64_t> SqlRecords::DeleteOlder(std::string_view kind, WallTime before) {
   TRY(CheckName("kind", kind, kMaxRecordKind));
   int64_t deleted = 0;
+  const Fence fence = fence_();
   const Status done = database_->Write(Durability::kSynced, [&](SqlConnection& db) -> Result<bool> {
+    TRY(SqlLeases::Check(db, fence));
     TRY_ASSIGN(Statement remove, db.Prepare("DELETE FROM records WHERE kind = ?1 AND "
                                             "changed < ?2 RETURNING version"));
     TRY_ASSIGN(deleted, CountRows(remove.Bind(1, kind).Bind(2, Micros(before))));

@@ -1,8 +1,10 @@
 // Records and the audit log over a database (records.h). Used by sql_store.cc.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "controller/store/lease.h"
 #include "controller/store/records.h"
 #include "controller/store/sql/sql_database.h"
 
@@ -11,7 +13,9 @@ namespace shoal::controller {
 // Thread-safe, as is the next. `database` must outlive it.
 class SqlRecords final : public Records {
  public:
-  explicit SqlRecords(SqlDatabase* database) : database_(database) {}
+  // `fence`: that of the store at the time of a call.
+  SqlRecords(SqlDatabase* database, std::function<Fence()> fence)
+      : database_(database), fence_(std::move(fence)) {}
   Result<Record> Get(std::string_view kind, std::string_view key) override;
   Result<RecordPage> List(std::string_view kind, std::string_view prefix, std::string_view after,
                           int limit) override;
@@ -20,6 +24,7 @@ class SqlRecords final : public Records {
 
  private:
   SqlDatabase* const database_;
+  const std::function<Fence()> fence_;
 };
 
 class SqlAudit final : public Audit {

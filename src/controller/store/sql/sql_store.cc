@@ -218,7 +218,7 @@ Event SubmittedEvent(const NewJob& job) {
   return event;
 }
 
-Status InsertJob(SqlConnection& db, const NewJob& job) {
+Status InsertJob(SqlConnection& db, const NewJob& job, int64_t lease_epoch) {
   int64_t ord = 0;
   {
     const std::string text = RecordText(job.job);
@@ -246,6 +246,7 @@ Status InsertJob(SqlConnection& db, const NewJob& job) {
   }
   JobRecord record;
   record.id = job.id;
+  record.lease_epoch = lease_epoch;
   const Event submitted = SubmittedEvent(job);
   TRY(ApplyAll(db, {&submitted, 1}, &record));
   return Save(db, record);
@@ -257,7 +258,7 @@ class SqlStore final : public Store {
       : database_(std::move(database)),
         store_id_(std::move(store_id)),
         leases_(database_.get(), clock),
-        records_(database_.get()),
+        records_(database_.get(), [this] { return fence(); }),
         audit_(database_.get(), store_id_) {}
 
   Status Submit(const NewJob& job) override;
@@ -328,7 +329,7 @@ Status SqlStore::Submit(const NewJob& job) {
   const Fence fence = this->fence();
   return database_->Write(Durability::kSynced, [&](SqlConnection& db) -> Result<bool> {
     TRY(SqlLeases::Check(db, fence));
-    TRY(InsertJob(db, job));
+    TRY(InsertJob(db, job, fence.lease.empty() ? 0 : fence.epoch));
     return true;
   });
 }

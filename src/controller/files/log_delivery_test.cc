@@ -1,6 +1,6 @@
 // Lines that the coordinator did not send are read from the log files, each byte once.
 
-#include "controller/run/log_delivery.h"
+#include "controller/files/log_delivery.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "controller/run/log_delivery.h"
+#include "controller/files/log_delivery.h"
 
 namespace shoal::controller {
 namespace {

@@ -1,9 +1,9 @@
-#include "api/server/backup.h"
+#include "api/process/backup.h"
 
 #include <system_error>
 
-#include "api/server/server.h"
-#include "api/server/state_lock.h"
+#include "api/process/server.h"
+#include "api/process/state_lock.h"
 #include "base/file.h"
 #include "controller/files/state_home.h"
 #include "controller/store/open_store.h"

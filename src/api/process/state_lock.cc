@@ -1,4 +1,4 @@
-#include "api/server/state_lock.h"
+#include "api/process/state_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,10 +11,10 @@
 
 namespace shoal::api {
 
-Result<UniqueFd> LockState(const std::filesystem::path& state) {
+Result<UniqueFd> LockState(const std::filesystem::path& state, bool shared) {
   const std::filesystem::path file = state / "server.lock";
   TRY_ASSIGN(UniqueFd fd, OpenPrivateFile(file, O_RDWR | O_CREAT));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(fd.get(), (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     const int error = errno;
     if (error != EWOULDBLOCK) return ErrnoStatus(error, file.string());
     std::string holder = ReadFile(file, 64).value_or("");

@@ -1,0 +1,193 @@
+#include "api/process/active_server.h"
+
+#include <atomic>
+#include <utility>
+
+#include "api/people/people.h"
+#include "api/people/policy.h"
+#include "api/server/followers.h"
+#include "api/server/readiness.h"
+#include "api/server/rest_server.h"
+#include "api/server/uploads.h"
+#include "base/id.h"
+#include "base/private_files.h"
+#include "controller/engines/engine_registry.h"
+#include "controller/files/state_home.h"
+#include "controller/supervisor/supervisor.h"
+#include "host/files/blob_cache.h"
+
+namespace shoal::api {
+namespace {
+
+constexpr size_t kRunBytes = 8;
+
+class LeadingServer final : public ActiveServer {
+ public:
+  explicit LeadingServer(const ActiveServerOptions& options)
+      : options_(options), server_(*options.server), home_(server_.state) {}
+  // In the opposite order of the start.
+  ~LeadingServer() override {
+    http_.reset();
+    rest_.reset();
+    followers_.reset();
+    supervisor_.reset();
+  }
+
+  Status Begin() {
+    TRY(MakePeople());
+    TRY(MakeSecrets());
+    TRY(MakeEngines());
+    TRY(StartSupervisor());
+    return StartFollowers();
+  }
+
+  Status Listen(uint16_t port) override {
+    StartRest();
+    net::HttpServerOptions http = HttpOptionsOf(server_, port);
+    http.handler = rest_->handler();
+    http.max_body = rest_->max_body();
+    TRY_ASSIGN(http_, net::HttpServer::Start(std::move(http)));
+    started_http_ = http_.get();
+    return Status::Ok();
+  }
+  void Shutdown(Duration limit) override {
+    stopping_ = true;
+    if (followers_) followers_->FinishAll();
+    if (http_) http_->Shutdown(limit);
+  }
+  const net::HttpServer& http() const override { return *http_; }
+  const std::optional<std::string>& first_token() const override { return first_token_; }
+  const std::vector<std::string>& attached() const override { return attached_; }
+
+ private:
+  Status MakePeople() {
+    people_ = std::make_unique<People>(&options_.store->records(), server_.clock);
+    policies_ = std::make_unique<Policies>(&options_.store->records(), server_.clock);
+    TRY_ASSIGN(first_token_, people_->MakeFirstAdministrator());
+    if (!first_token_) return Status::Ok();
+    return WriteFileAtomically(server_.state / kFirstTokenFile, *first_token_ + "\n", 0600);
+  }
+
+  Status MakeSecrets() {
+    controller::SealingKeySource key;
+    key.file = server_.secrets_key.empty() ? home_.secrets_key() : server_.secrets_key;
+    key.command = server_.secrets_key_command;
+    secrets_ = std::make_unique<controller::SecretVault>(&options_.store->records(), server_.clock,
+                                                         std::move(key));
+    return secrets_->Prepare();
+  }
+
+  Status MakeEngines() {
+    const engine::FindJobDir job_dir = [home = home_](const std::string& id) {
+      return home.job_dir(id).string();
+    };
+    if (server_.engines_file.empty()) {
+      engines_ = std::make_unique<controller::EngineRegistry>(job_dir);
+    } else {
+      TRY_ASSIGN(auto instances, controller::ReadEngineInstances(server_.engines_file));
+      engines_ = std::make_unique<controller::EngineRegistry>(std::move(instances), job_dir);
+    }
+    if (!engines_->KindOf(server_.default_engine).empty()) return Status::Ok();
+    return engines_->Find(server_.default_engine).status();
+  }
+
+  Status StartSupervisor() {
+    controller::SupervisorOptions options;
+    options.store = options_.store;
+    options.home = home_;
+    options.engines = engines_.get();
+    options.clock = server_.clock;
+    options.program = server_.program;
+    options.self = options_.self;
+    options.secrets = secrets_.get();
+    options.lead = options_.lead;
+    TRY_ASSIGN(supervisor_, controller::Supervisor::Start(std::move(options)));
+    TRY_ASSIGN(attached_, supervisor_->AttachAll());
+    return Status::Ok();
+  }
+
+  Status StartFollowers() {
+    FollowersOptions following;
+    following.store = options_.store;
+    following.supervisor = supervisor_.get();
+    following.home = home_;
+    following.still_valid = [this](const Principal& principal) {
+      return people_->IsValid(principal);
+    };
+    TRY_ASSIGN(followers_, Followers::Start(std::move(following)));
+    uploads_ = std::make_unique<Uploads>(server_.state / "uploads", host::CacheLimit());
+    uploads_->CleanUp();
+    readiness_ =
+        std::make_unique<Readiness>(&options_.store->records(), server_.state, server_.clock);
+    return Status::Ok();
+  }
+
+  void StartRest() {
+    Backend backend;
+    backend.store = options_.store;
+    backend.records = &options_.store->records();
+    backend.audit = &options_.store->audit();
+    backend.supervisor = supervisor_.get();
+    backend.engines = engines_.get();
+    backend.people = people_.get();
+    backend.policies = policies_.get();
+    backend.secrets = secrets_.get();
+    backend.followers = followers_.get();
+    backend.uploads = uploads_.get();
+    backend.readiness = readiness_.get();
+    backend.clock = server_.clock;
+    backend.home = home_;
+    backend.default_engine = server_.default_engine;
+    backend.version = server_.version;
+    backend.run = RandomHex(kRunBytes);
+    backend.epoch = options_.lead.epoch;
+    backend.stopping = [this] { return stopping_.load(); };
+    backend.leading = [lead = options_.lead] { return lead.held(); };
+    backend.http_stats = [this] {
+      const net::HttpServer* const http = started_http_.load();
+      return http == nullptr ? net::HttpServerStats{} : http->stats();
+    };
+    RestServerOptions rest;
+    rest.later = [this](Duration delay, std::function<void()> fn) {
+      followers_->Later(delay, std::move(fn));
+    };
+    rest_ = std::make_unique<RestServer>(std::move(backend), std::move(rest));
+  }
+
+  const ActiveServerOptions options_;
+  const ServerOptions& server_;
+  const controller::StateHome home_;
+  std::unique_ptr<People> people_;
+  std::unique_ptr<Policies> policies_;
+  std::unique_ptr<controller::SecretVault> secrets_;
+  std::optional<std::string> first_token_;
+  std::unique_ptr<controller::EngineRegistry> engines_;
+  std::unique_ptr<controller::Supervisor> supervisor_;
+  std::vector<std::string> attached_;
+  std::unique_ptr<Followers> followers_;
+  std::unique_ptr<Uploads> uploads_;
+  std::unique_ptr<Readiness> readiness_;
+  std::unique_ptr<RestServer> rest_;
+  std::unique_ptr<net::HttpServer> http_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<const net::HttpServer*> started_http_{nullptr};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ActiveServer>> ActiveServer::Start(const ActiveServerOptions& options) {
+  auto server = std::make_unique<LeadingServer>(options);
+  TRY(server->Begin());
+  return std::unique_ptr<ActiveServer>(std::move(server));
+}
+
+net::HttpServerOptions HttpOptionsOf(const ServerOptions& options, uint16_t port) {
+  net::HttpServerOptions http;
+  http.address = options.address;
+  http.port = port;
+  http.tls = options.tls;
+  http.allowed_origins = options.allowed_origins;
+  return http;
+}
+
+}  // namespace shoal::api
