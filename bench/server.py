@@ -2,7 +2,7 @@
 
 Each client has one connection and submits jobs one after another; a job is stored with a synced commit before the answer. They
 wait, because the first job has all processors. `sbatch` is given as many held jobs by as many clients where a Slurm is running
-(script/test-cluster slurm -- python3 bench/server.py); its own state is not synced for each job.
+(script/bench server starts one); its own state is not synced for each job.
 """
 import concurrent.futures
 import http.client
@@ -25,11 +25,11 @@ class Server:
 
     def __init__(self, folder):
         self.state = os.path.join(folder, "state")
-        begin = time.monotonic()
+        self.begin = time.monotonic()
         self.process = subprocess.Popen([measure.SHOAL, "server", "--state", self.state, "--listen", "127.0.0.1:0"],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         line = self.process.stdout.readline()
-        self.ready = time.monotonic() - begin
+        self.ready = time.monotonic() - self.begin
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         if not found:
             sys.exit("shoal server did not start: " + line)
@@ -60,11 +60,15 @@ def job(name, cpus):
 
 
 def submissions(jobs):
-    """(submissions a second, seconds until ready, milliseconds of GET of one job and of the first page while all of them wait)."""
+    """(submissions a second, seconds until ready and until the first job runs, milliseconds of GET of one job and of the first page
+    while all of them wait)."""
     with tempfile.TemporaryDirectory(prefix="shoal-server") as folder:
         server = Server(folder)
         first = server.connect()
         running = server.call(first, "POST", "/jobs", job("first", os.cpu_count()))["id"]
+        while server.call(first, "GET", f"/jobs/{running}")["state"] != "running":
+            time.sleep(0.002)
+        until_running = time.monotonic() - server.begin
 
         def client(number):
             connection = server.connect()
@@ -86,7 +90,7 @@ def submissions(jobs):
         while server.call(first, "GET", "/jobs?state=running&limit=1")["items"]:
             time.sleep(0.05)
         server.close()
-        return jobs / seconds, server.ready, reads
+        return jobs / seconds, (server.ready, until_running), reads
 
 
 def sbatch(jobs):
@@ -114,7 +118,8 @@ def main():
     theirs = measure.median(results["sbatch"])
     rate = measure.median(ours)
     lines = [["submissions a second, 16 clients", float(rate), theirs and float(theirs), theirs and rate / theirs],
-             ["empty directory until ready, s", measure.median([one[1] for one in results["shoal"]]), None, None],
+             ["empty directory until ready, s", measure.median([one[1][0] for one in results["shoal"]]), None, None],
+             ["empty directory until the first job runs, s", measure.median([one[1][1] for one in results["shoal"]]), None, None],
              [f"GET of one job while {options.jobs} wait, p99 in ms", measure.median([one[2][0] for one in results["shoal"]]), None, None],
              ["GET of 50 of the waiting jobs, p99 in ms", measure.median([one[2][1] for one in results["shoal"]]), None, None]]
     measure.finish("server", options, {"submissions": ours, "sbatch": results["sbatch"]},
