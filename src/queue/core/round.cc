@@ -168,6 +168,8 @@ bool Round::Visit(NodeIndex leaf) {
   if (choice.job != head) {
     if (TakeFromOthers(head)) return true;
     const bool reserved = EnsureReservation(head);
+    // It may have been held back only by the reservation that it displaced.
+    if (reserved && StartWithReservation(head)) return true;
     const QueueOrder order = state_.tree().node(leaf).spec.order;
     if (order == QueueOrder::kStrict || !state_.policy().backfill) return false;
     if (reserved) choice = FirstStartable(leaf);
@@ -175,6 +177,17 @@ bool Round::Visit(NodeIndex leaf) {
   if (choice.job == kNoIndex) return false;
   Admit(choice.job, choice.flavor);
   return true;
+}
+
+bool Round::StartWithReservation(JobRef head) {
+  const NodeIndex leaf = state_.job(head).leaf;
+  for (const FlavorIndex flavor : state_.tree().node(leaf).flavors) {
+    Arena* const arena = state_.arenas().Of(flavor, leaf);
+    if (arena == nullptr || arena->reservation.job != head) continue;
+    StartReservedOf(arena);
+    return state_.job(head).phase == Phase::kRunning;
+  }
+  return false;
 }
 
 // The first job that no limit of its user or team and no maintenance window holds back.
@@ -263,8 +276,10 @@ bool Round::TakeFromOthers(JobRef ref) {
   }
   // A reserved job that was displaced gets a new time.
   Arena* const arena = state_.arenas().Of(plan->flavor, leaf);
-  if (const JobRef reserved = arena->reservation.job; reserved != kNoIndex)
+  if (const JobRef reserved = arena->reservation.job; reserved != kNoIndex) {
     state_.Reserve(arena, reserved);
+    state_.TouchArena(*arena);
+  }
   return true;
 }
 
@@ -352,6 +367,7 @@ bool Round::EnsureReservation(JobRef head) {
       continue;
     }
     if (chosen == head && reserved) continue;
+    if (arena->reservation.job != kNoIndex) state_.TouchArena(*arena);
     if (!state_.Reserve(arena, chosen)) continue;
     if (chosen != head) {
       made = true;

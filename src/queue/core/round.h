@@ -41,6 +41,7 @@ class Round {
   size_t NextServed(const std::vector<Active>& active) const;
   // Starts one job of the leaf or sets resources aside for it; false if there is no more to do.
   bool Visit(NodeIndex leaf);
+  bool StartWithReservation(JobRef head);
   JobRef Head(NodeIndex leaf) const;
   Choice FirstStartable(NodeIndex leaf) const;
   JobRef FirstOfLane(const Lane& lane, const Arena& arena, const Amounts& amounts) const;

@@ -635,35 +635,3 @@ TEST(SchedulerProperty, EveryWaitingJobHasAReason) {
 
 }  // namespace
 }  // namespace shoal::queue
-namespace shoal::queue {
-namespace {
-TEST(DebugProperty, Trace) {
-  const char* const text = std::getenv("SEED");
-  if (text == nullptr) return;
-  Options options;
-  if (std::getenv("EXACT")) {
-  options.exact_run_times = options.one_priority = true;
-  options.preempts = options.elastic = options.limits = options.capacity_changes = false;}
-  for (uint64_t s = std::strtoull(text, nullptr, 10), e = s + 4; s < e; ++s) {
-    History history(s, options);
-    for (const auto& node : history.scheduler().state().tree().nodes()) {
-      printf("node %s parent %d order %d:", node.spec.name.c_str(), node.parent, (int)node.spec.order);
-      for (auto& [f, q] : node.spec.quota) printf(" %s nominal %ld borrow %ld lend %ld", f.c_str(), q[2].nominal.value_or(-1), q[2].borrow.value_or(-1), q[2].lend.value_or(-1));
-      printf("\n");
-    }
-    for (auto& c : history.scheduler().state().arenas().capacities()) printf("capacity %ld\n", c.total[2]);
-    for (int i = 0; i < 60; ++i) {
-      history.Step();
-      printf("t=%ld\n", history.now().count() / 1000);
-      for (const Decision& d : history.decisions()) {
-        const JobState& j = history.scheduler().job(d.job);
-        printf("  %d %s queue %s gpus %ld run %ld flavor %d at %ld\n", (int)d.action, j.spec.id.c_str(), j.spec.queue.c_str(), j.spec.request.unit[2], j.spec.run_time.count() / 1000, d.flavor, d.at.count() / 1000);
-      }
-      for (auto& arena : history.scheduler().state().arenas().all()) if (arena.reservation.job != kNoIndex) printf("   reserved %s flavor %d at %ld missed %d\n", history.scheduler().job(arena.reservation.job).spec.id.c_str(), arena.flavor, arena.reservation.at.count() / 1000, arena.reservation.missed);
-      for (const JobRef w : history.InPhase(Phase::kWaiting)) if (history.scheduler().ReasonOf(w).code == ReasonCode::kFits) { printf("FITS %s queue %s gpus %ld run %ld\n", history.scheduler().job(w).spec.id.c_str(), history.scheduler().job(w).spec.queue.c_str(), history.scheduler().job(w).spec.request.unit[2], history.scheduler().job(w).spec.run_time.count()/1000);}
-      history.Advance(std::getenv("EXACT") ? 2 : 10);
-    }
-  }
-}
-}  // namespace
-}  // namespace shoal::queue
