@@ -34,6 +34,7 @@ const std::vector<Command>& Commands() {
       {"server", "Server", AddServer},
       {"login", "Server", AddLogin},
       {"logout", "Server", AddLogout},
+      {"simulate", "Machine", AddSimulate},
       {"doctor", "Machine", AddDoctor},
       {"completion", "Machine", AddCompletion},
       {"version", "Machine", AddVersion},

@@ -62,6 +62,7 @@ struct JobState {
   uint32_t flavor_mask = ~0U;     // allowed flavors
   int32_t attempts = 0;           // failed gatherings in a row
   JobRef beneficiary = kNoIndex;     // of a leaving or shrinking job: it waits for this one
+  bool shrinking = false;         // it was told to, and has not said that it did
   int32_t victims = 0;            // of an assigned job: those that have not released yet
   int64_t serial = 0;             // unique among all jobs of the scheduler, ascending
   int64_t hold_serial = 0;        // unique, ascending in the order of admission

@@ -30,9 +30,10 @@ void Round::Run() {
   RefuseImpossible();
   EnforceStops();
   StartReady();
-  StartReserved();
-  for (std::vector<NodeIndex> leaves = state_.TakeTouched(); !leaves.empty();
-       leaves = state_.TakeTouched()) {
+  while (true) {
+    StartReserved();
+    const std::vector<NodeIndex> leaves = state_.TakeTouched();
+    if (leaves.empty()) break;
     Serve(leaves);
   }
   if (state_.policy().grow) Grow();
@@ -110,16 +111,17 @@ void Round::StartReserved() {
 void Round::StartReservedOf(Arena* arena) {
   const JobRef ref = arena->reservation.job;
   const JobState& job = state_.job(ref);
-  if (state_.tree().node(job.leaf).spec.mode != QueueMode::kOpen) {
+  const Amounts demand = job.spec.request.Least();
+  Amounts headroom;
+  // What holds it back now is not a lack of capacity: another job gets the reservation.
+  if (state_.tree().node(job.leaf).spec.mode != QueueMode::kOpen ||
+      !Admits(arena->flavor, job) || !state_.lanes().Headroom(job.lane, &headroom) ||
+      !demand.FitsIn(headroom)) {
     state_.DropReservation(arena);
     state_.TouchArena(*arena);
     return;
   }
-  Amounts headroom;
-  const bool allowed = state_.lanes().Headroom(job.lane, &headroom);
-  const Amounts most = Min(state_.Available(arena->flavor, job.leaf), headroom);
-  if (allowed && Admits(arena->flavor, job) && job.spec.request.Least().FitsIn(most))
-    return Admit(ref, arena->flavor);
+  if (demand.FitsIn(state_.Available(arena->flavor, job.leaf))) return Admit(ref, arena->flavor);
   const bool late = state_.now() >= arena->reservation.at;
   if (!late && arena->reservation.releases < kReleasesBeforeRenewal) return;
   arena->reservation.missed |= late;
@@ -318,7 +320,8 @@ void Round::SetAside(JobRef ref, FlavorIndex flavor, const std::vector<Victim>& 
     decisions_.push_back(decision);
     state_.SetCharge(chosen.job, kept);
     victim.size = chosen.size;
-    if (chosen.size != 0) continue;
+    victim.shrinking = chosen.size != 0;
+    if (victim.shrinking) continue;
     victim.phase = Phase::kLeaving;
     state_.SetEnd(chosen.job, ready);
   }
@@ -456,7 +459,7 @@ void Round::Grow() {
       const bool paused = job.resized != job.started &&
                           job.resized + state_.policy().resize_pause > state_.now();
       if (job.phase == Phase::kRunning && job.size < job.spec.request.most &&
-          job.beneficiary == kNoIndex && !paused &&
+          !job.shrinking && !paused &&
           state_.tree().node(job.leaf).spec.mode == QueueMode::kOpen)
         growing.push_back(key.job);
     }

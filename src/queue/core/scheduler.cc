@@ -120,6 +120,7 @@ void Scheduler::Requeue(JobRef ref, RequeueCause cause, Millis now) {
   JobState& job = state_.job(ref);
   job.size = 0;
   job.flavor = kNoIndex;
+  job.shrinking = false;
   if (cause != RequeueCause::kNotGathered) {
     job.attempts = 0;
     return Classify(ref);
@@ -139,6 +140,7 @@ void Scheduler::Resized(JobRef ref, int32_t size, Millis now) {
   if (!job.holds() || job.phase == Phase::kLeaving) return;
   job.size = size;
   job.resized = state_.now();
+  job.shrinking = false;
   state_.SetCharge(ref, job.spec.request.At(size));
   if (job.beneficiary == kNoIndex) return;
   JobState& beneficiary = state_.job(job.beneficiary);

@@ -254,7 +254,7 @@ class History {
       scheduler_.Requeue(job, RequeueCause::kPreempted, now_);
     }
     for (const JobRef job : InPhase(Phase::kRunning)) {
-      if (scheduler_.job(job).beneficiary == kNoIndex || random_.Chance(2)) continue;
+      if (!scheduler_.job(job).shrinking || random_.Chance(2)) continue;
       scheduler_.Resized(job, scheduler_.job(job).size, now_);
     }
   }
@@ -598,7 +598,7 @@ TEST(SchedulerProperty, PreemptionsEnd) {
       for (const JobRef job : history.InPhase(Phase::kLeaving))
         history.scheduler().Requeue(job, RequeueCause::kPreempted, history.now());
       for (const JobRef job : history.InPhase(Phase::kRunning)) {
-        if (history.scheduler().job(job).beneficiary != kNoIndex)
+        if (history.scheduler().job(job).shrinking)
           history.scheduler().Resized(job, history.scheduler().job(job).size, history.now());
       }
       const auto& decisions = history.Decide();

@@ -155,7 +155,10 @@ void SchedulerState::SetEnd(JobRef ref, Millis end) {
   JobState& state = job(ref);
   if (state.end == end) return;
   Arena& arena = *arenas_.Of(state.flavor, state.leaf);
-  if (InShadow(arena, state)) Shadow(&arena, state, state.charge, false);
+  if (InShadow(arena, state)) {
+    Shadow(&arena, state, state.charge, false);
+    TouchArena(arena);
+  }
   const auto found = std::lower_bound(arena.ends.begin(), arena.ends.end(), KeyOf(state, ref));
   arena.ends.erase(found);
   state.end = end;

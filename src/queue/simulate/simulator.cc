@@ -277,9 +277,12 @@ void Simulation::Decide() {
 
 // Capacity and use up to now.
 void Simulation::Account() {
-  const double seconds = static_cast<double>((now_ - accounted_).count()) / 1000;
-  accounted_ = now_;
+  const Millis last = trace_.jobs.empty() ? Millis(0) : trace_.jobs.back().submitted;
+  const double seconds =
+      static_cast<double>((std::min(now_, last) - accounted_).count()) / 1000;
   if (seconds <= 0) return;
+  accounted_ = std::min(now_, last);
+  result_.loaded_seconds += seconds;
   for (const FlavorCapacity& capacity : scheduler_.state().arenas().capacities()) {
     for (size_t r = 0; r < kResources; ++r) {
       result_.used[r] += seconds * static_cast<double>(capacity.held[r]);
@@ -306,7 +309,7 @@ Result<SimulationResult> Simulation::Run() {
     TRY(Arrivals());
     Decide();
   }
-  const double seconds = std::max(1e-3, static_cast<double>(result_.makespan.count()) / 1000);
+  const double seconds = std::max(1e-3, result_.loaded_seconds);
   for (size_t r = 0; r < kResources; ++r)
     result_.capacity[r] = std::llround(capacity_[r] / seconds);
   return std::move(result_);

@@ -28,7 +28,9 @@ struct SimulationResult {
   int64_t events = 0;            // submissions, starts, ends, preemptions, resizings, changes
   int64_t decisions = 0;
   Millis makespan{0};            // of the last end
-  Amounts capacity;              // of the machines, averaged until the makespan
+  // While jobs still come, until the last submission: what is used of what there is.
+  double loaded_seconds = 0;
+  Amounts capacity;  // of the machines with a limit, averaged
   std::array<double, kResources> used{};  // amount · seconds held by jobs
   std::vector<int64_t> decide_ns;  // time of each call of Decide, if asked for
 };
