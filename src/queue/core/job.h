@@ -36,9 +36,11 @@ struct JobSpec {
   std::string engine;                // engine instance; empty: any
   std::vector<std::string> flavors;  // any of these; empty: every flavor of its queue
   Request request;
+  int32_t tasks = 1;     // that its submitter asked for, of the role that `request.unit` counts
   int32_t priority = 0;  // larger ones first, within the queue
   int64_t order = 0;     // of submission; ties are broken by the id
   Millis run_time{0};    // declared or learned; 0: unknown
+  Millis checkpoint{0};  // interval of its checkpoints, known from its specification; 0: none
 };
 
 enum class Phase : uint8_t {
@@ -70,7 +72,7 @@ struct JobState {
   Amounts given;                  // of a victim: what its beneficiary is charged in its place
   Millis submitted{0};
   Millis started{0};
-  Millis saved{0};                // last checkpoint, or its start
+  Millis saved{0};                // last checkpoint that was reported, or its start
   Millis end = kForever;            // expected, of a job that holds resources
   Millis not_before{0};
   Millis resized{0};

@@ -38,6 +38,7 @@ void QuotaTree::AddNodes(const Policy& policy) {
         node.limited = parent.limited;
         node.spec.mode = std::max(node.spec.mode, parent.spec.mode);
       }
+      drains_ |= node.spec.mode == QueueMode::kDrain;
       node.path.push_back(index);
       if (spec.per_user.any() || spec.per_team.any()) node.limited.push_back(index);
       by_name_[spec.name] = index;

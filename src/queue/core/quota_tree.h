@@ -42,6 +42,8 @@ class QuotaTree {
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(NodeIndex index) const { return nodes_[static_cast<size_t>(index)]; }
+  // True if a queue is drained.
+  bool drains() const { return drains_; }
   size_t flavor_count() const { return flavor_names_.size(); }
   const std::string& flavor_name(FlavorIndex flavor) const {
     return flavor_names_[static_cast<size_t>(flavor)];
@@ -76,6 +78,7 @@ class QuotaTree {
   void AddFlavors();
 
   std::vector<Node> nodes_;  // parents before children
+  bool drains_ = false;
   std::vector<std::string> flavor_names_;
   std::vector<std::vector<Cell>> cells_;                              // [flavor][node]
   std::vector<std::vector<std::array<bool, kResources>>> limits_;     // [flavor][root]

@@ -55,6 +55,7 @@ void Round::RefuseImpossible() {
 void Round::EnforceStops() {
   const bool closed = std::any_of(windows_.begin(), windows_.end(),
                                   [](const WindowView& view) { return !view.open; });
+  if (!closed && !state_.tree().drains()) return;
   for (size_t n = 0; n < state_.tree().nodes().size(); ++n) {
     const auto leaf = static_cast<NodeIndex>(n);
     const bool drained = state_.tree().node(leaf).spec.mode == QueueMode::kDrain;

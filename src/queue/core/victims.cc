@@ -141,6 +141,7 @@ class Search {
   void Gather();
   Taking MayTake(const JobState& victim) const;
   Amounts Surplus(const JobState& victim) const;
+  Millis Unsaved(const JobState& victim) const;
   void Order(std::vector<Candidate>* candidates) const;
   bool TakeUntilFits();
   void PreferSingle();
@@ -171,6 +172,13 @@ Taking Search::MayTake(const JobState& victim) const {
   return trial_.MayReclaim(victim) ? Taking::kReclaim : Taking::kNothing;
 }
 
+// Since the last checkpoint, whether it was reported or is due by the job's interval.
+Millis Search::Unsaved(const JobState& victim) const {
+  const Millis since = state_.now() - victim.saved;
+  const Millis interval = victim.spec.checkpoint;
+  return interval > Millis(0) ? std::min(since, (state_.now() - victim.started) % interval) : since;
+}
+
 Amounts Search::Surplus(const JobState& victim) const {
   return victim.spec.request.unit * (victim.size - victim.spec.request.least);
 }
@@ -182,7 +190,7 @@ void Search::Gather() {
     if (victim.size > victim.spec.request.least) surplus_.push_back(key.job);
     const Taking taking = MayTake(victim);
     if (taking == Taking::kNothing) continue;
-    const double seconds = static_cast<double>((state_.now() - victim.saved).count()) / 1000;
+    const double seconds = static_cast<double>(Unsaved(victim).count()) / 1000;
     const double part = state_.ledger().Dominant(flavor_, victim.leaf, victim.charge);
     candidates_.push_back({key.job, taking, std::max(0.0, seconds) * part});
   }

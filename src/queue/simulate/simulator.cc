@@ -8,7 +8,7 @@
 namespace shoal::queue {
 namespace {
 
-enum class Kind : uint8_t { kEnd, kReleased, kSaved };
+enum class Kind : uint8_t { kEnd, kReleased };
 
 struct Due {
   Millis at;
@@ -28,7 +28,7 @@ struct Live {
   int32_t generation = 0;
   int32_t size = 0;
   double left = 0;        // task-milliseconds of work
-  double unsaved = 0;     // work since the last checkpoint
+  double unsaved = 0;     // work since the start
   Millis since{0};        // up to when `left` and `unsaved` are right
   Millis queued{0};
 };
@@ -122,6 +122,7 @@ Status Simulation::Submit(int32_t index) {
   spec.priority = job.priority;
   spec.order = index;
   spec.run_time = job.expected;
+  spec.checkpoint = job.checkpoint;
   TRY_ASSIGN(const JobRef ref, scheduler_.Submit(std::move(spec), now_));
   if (live_.size() <= static_cast<size_t>(ref)) live_.resize(static_cast<size_t>(ref) + 1);
   Live& state = live(ref);
@@ -174,9 +175,6 @@ void Simulation::PlanEnd(JobRef job) {
   ++state.generation;
   const double left = std::max(0.0, state.left) / std::max(1, state.size);
   Push(job, Kind::kEnd, now_ + Millis(std::llround(std::ceil(left))));
-  const Millis interval = Job(state.index).checkpoint;
-  if (interval > Millis(0) && Millis(std::llround(left)) > interval)
-    Push(job, Kind::kSaved, now_ + interval);
 }
 
 void Simulation::Start(JobRef job, int32_t size) {
@@ -193,16 +191,6 @@ void Simulation::Start(JobRef job, int32_t size) {
 void Simulation::Handle(const Due& due) {
   Live& state = live(due.job);
   if (due.generation != state.generation) return;
-  if (due.kind == Kind::kSaved) {
-    Progress(due.job);
-    state.unsaved = 0;
-    scheduler_.Saved(due.job, now_);
-    const Millis interval = Job(state.index).checkpoint;
-    const double left = state.left / std::max(1, state.size);
-    if (Millis(std::llround(left)) > interval) Push(due.job, Kind::kSaved, now_ + interval);
-    ++result_.events;
-    return;
-  }
   ++result_.events;
   if (due.kind == Kind::kEnd) {
     outcome(state).ended = now_;
