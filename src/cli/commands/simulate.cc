@@ -57,8 +57,8 @@ Status ChangeMachines(const std::string& change, queue::Trace* trace) {
     if (machines.flavor != flavor) continue;
     found = true;
     int64_t& total = machines.total[r];
-    total = std::max<int64_t>(0, relative ? (total >= queue::kUnlimited ? 0 : total) + thousandths
-                                          : thousandths);
+    total = std::max<int64_t>(
+        0, relative ? (total >= queue::kUnlimited ? 0 : total) + thousandths : thousandths);
   }
   if (found) return Status::Ok();
   if (relative)
@@ -120,8 +120,8 @@ Status PrintSimulation(const Context& context, const SimulateArguments& argument
       summary["policy"] = one.name;
       policies.push_back(std::move(summary));
     }
-    return PrintOut(JsonLine(json::object{
-        {"policies", std::move(policies)}, {"events", events}, {"seconds", seconds}}));
+    return PrintOut(JsonLine(
+        json::object{{"policies", std::move(policies)}, {"events", events}, {"seconds", seconds}}));
   }
   char speed[96];
   std::snprintf(speed, sizeof speed, "\n%lld events in %.2f s\n", static_cast<long long>(events),

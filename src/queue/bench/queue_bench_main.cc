@@ -147,8 +147,7 @@ void FullCluster::Submit() {
 void FullCluster::Decide() {
   const Clock::time_point begin = Clock::now();
   const std::vector<Decision>& decisions = scheduler_.Decide(now_);
-  ns_.push_back(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+  ns_.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
   decisions_ += static_cast<int64_t>(decisions.size());
   std::vector<JobRef> stopping;
   for (const Decision& decision : decisions) {
@@ -203,7 +202,8 @@ int FullCluster::Run(int ends) {
 int main(int argc, char** argv) {
   const std::string shape = argc > 1 ? argv[1] : "all";
   const int64_t jobs = argc > 2 ? std::atoll(argv[2]) : 0;
-  if (shape == "full-cluster") return shoal::queue::FullCluster().Run(jobs > 0 ? static_cast<int>(jobs) : 20'000);
+  if (shape == "full-cluster")
+    return shoal::queue::FullCluster().Run(jobs > 0 ? static_cast<int>(jobs) : 20'000);
   if (shape != "all") return shoal::queue::RunShape(shape, jobs > 0 ? jobs : 200'000, jobs == 0);
   int failed = shoal::queue::FullCluster().Run(20'000);
   for (const char* const one : {"kueue-baseline", "kueue-large", "kueue-large-2026"})

@@ -32,8 +32,8 @@ struct EndKey {
 struct Reservation {
   JobRef job = kNoIndex;
   Millis at = kForever;  // kForever: a job before it has no known run time
-  EndKey cut;          // jobs up to here have ended by then
-  bool missed = false;  // the time has come without the start, since run times were wrong
+  EndKey cut;            // jobs up to here have ended by then
+  bool missed = false;   // the time has come without the start, since run times were wrong
   QuotaTree::Usage shadow;
   Amounts shadow_held;
   int32_t releases = 0;  // since it was made
@@ -65,9 +65,7 @@ class Arenas {
   Arena* Of(FlavorIndex flavor, NodeIndex leaf);
   const Arena* Of(FlavorIndex flavor, NodeIndex leaf) const;
   const std::vector<FlavorCapacity>& capacities() const { return capacities_; }
-  FlavorCapacity& capacity(FlavorIndex flavor) {
-    return capacities_[static_cast<size_t>(flavor)];
-  }
+  FlavorCapacity& capacity(FlavorIndex flavor) { return capacities_[static_cast<size_t>(flavor)]; }
   const FlavorCapacity& capacity(FlavorIndex flavor) const {
     return capacities_[static_cast<size_t>(flavor)];
   }

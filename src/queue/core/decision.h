@@ -10,35 +10,35 @@
 namespace shoal::queue {
 
 enum class ReasonCode : uint8_t {
-  kNone,            // it does not wait
-  kFits,            // it fits and has not been decided yet
-  kNoFlavor,        // no flavor of its queue is allowed for it                  never starts
-  kExceedsQuota,    // it asks for more than its queue can ever use              never starts
-  kExceedsCapacity, // it asks for more than there is in all                     waits for machines
-  kTaskTooLarge,    // one of its tasks fits on no node                          waits for machines
-  kExceedsLimit,    // it asks for more than its user or team may hold           never starts
-  kHeld,            // its queue is on hold or drained
-  kMaintenance,     // it would run into a maintenance window, or one is open
-  kDelayed,         // its tasks did not gather, so it goes back after a while
-  kLimit,           // its user or team holds as much as it may
-  kVictims,         // resources are set aside; jobs that hold them are stopping
-  kQuota,           // its queue may not use more now
-  kCapacity,        // too little is free
-  kReserved,        // it would delay the job that is next
-  kBehind,          // an earlier job of its queue is first
+  kNone,             // it does not wait
+  kFits,             // it fits and has not been decided yet
+  kNoFlavor,         // no flavor of its queue is allowed for it                  never starts
+  kExceedsQuota,     // it asks for more than its queue can ever use              never starts
+  kExceedsCapacity,  // it asks for more than there is in all                     waits for machines
+  kTaskTooLarge,     // one of its tasks fits on no node                          waits for machines
+  kExceedsLimit,     // it asks for more than its user or team may hold           never starts
+  kHeld,             // its queue is on hold or drained
+  kMaintenance,      // it would run into a maintenance window, or one is open
+  kDelayed,          // its tasks did not gather, so it goes back after a while
+  kLimit,            // its user or team holds as much as it may
+  kVictims,          // resources are set aside; jobs that hold them are stopping
+  kQuota,            // its queue may not use more now
+  kCapacity,         // too little is free
+  kReserved,         // it would delay the job that is next
+  kBehind,           // an earlier job of its queue is first
 };
 
 // Why a job waits, and on what. Fields that do not apply are kNoIndex or 0.
 struct Reason {
   ReasonCode code = ReasonCode::kNone;
   FlavorIndex flavor = kNoIndex;
-  NodeIndex node = kNoIndex;    // whose quota or limit binds
-  size_t resource = 0;       // the first that is short
+  NodeIndex node = kNoIndex;  // whose quota or limit binds
+  size_t resource = 0;        // the first that is short
   int64_t needed = 0;
   int64_t available = 0;
-  JobRef other = kNoIndex;      // kReserved, kBehind: that job; kCapacity, kQuota: the largest holder
-  int32_t ahead = 0;         // jobs of its queue before it
-  Millis until = kForever;     // expected start, or the time to which it is put off
+  JobRef other = kNoIndex;  // kReserved, kBehind: that job; kCapacity, kQuota: the largest holder
+  int32_t ahead = 0;        // jobs of its queue before it
+  Millis until = kForever;  // expected start, or the time to which it is put off
 
   bool operator==(const Reason&) const = default;
 };
@@ -58,7 +58,7 @@ struct Decision {
   FlavorIndex flavor = kNoIndex;
   int32_t size = 0;
   Millis at = kForever;  // of kReserve; kForever: unknown, since run times are
-  Reason reason;       // of kRefuse and kPreempt
+  Reason reason;         // of kRefuse and kPreempt
 
   bool operator==(const Decision&) const = default;
 };

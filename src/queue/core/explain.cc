@@ -43,8 +43,8 @@ NodeIndex BindingNode(const SchedulerState& state, FlavorIndex flavor, NodeIndex
   const std::vector<NodeIndex>& path = state.tree().node(leaf).path;
   const QuotaTree::Usage& usage = state.ledger().usage(flavor);
   NodeIndex binding = path.front();
-  int64_t available = state.tree().cell(flavor, path[0]).subtree[resource] -
-                      usage[At(path[0])][resource];
+  int64_t available =
+      state.tree().cell(flavor, path[0]).subtree[resource] - usage[At(path[0])][resource];
   for (size_t i = 1; i < path.size(); ++i) {
     const QuotaTree::Cell& cell = state.tree().cell(flavor, path[i]);
     const int64_t used = usage[At(path[i])][resource];
@@ -111,8 +111,7 @@ Reason Explainer::OnFlavor(FlavorIndex flavor) const {
   }
   const Reservation& reservation = arena.reservation;
   if (reservation.job == ref_) reason.until = reservation.at;
-  const Amounts quota =
-      state_.tree().Available(flavor, job_.leaf, state_.ledger().usage(flavor));
+  const Amounts quota = state_.tree().Available(flavor, job_.leaf, state_.ledger().usage(flavor));
   if (const size_t r = FirstShort(demand, quota); r < kResources) {
     reason.code = ReasonCode::kQuota;
     SetShort(r, demand, quota, &reason);

@@ -58,12 +58,12 @@ struct JobState {
   Phase phase = Phase::kFree;
   bool refused = false;  // it was said once that it can never start
   NodeIndex leaf = kNoIndex;
-  int32_t lane = kNoIndex;           // WaitingLines
-  FlavorIndex flavor = kNoIndex;     // once resources are set aside
+  int32_t lane = kNoIndex;        // WaitingLines
+  FlavorIndex flavor = kNoIndex;  // once resources are set aside
   int32_t size = 0;
   uint32_t flavor_mask = ~0U;     // allowed flavors
   int32_t attempts = 0;           // failed gatherings in a row
-  JobRef beneficiary = kNoIndex;     // of a leaving or shrinking job: it waits for this one
+  JobRef beneficiary = kNoIndex;  // of a leaving or shrinking job: it waits for this one
   bool shrinking = false;         // it was told to, and has not said that it did
   int32_t victims = 0;            // of an assigned job: those that have not released yet
   int64_t serial = 0;             // unique among all jobs of the scheduler, ascending
@@ -72,11 +72,11 @@ struct JobState {
   Amounts given;                  // of a victim: what its beneficiary is charged in its place
   Millis submitted{0};
   Millis started{0};
-  Millis saved{0};                // last checkpoint that was reported, or its start
-  Millis end = kForever;            // expected, of a job that holds resources
+  Millis saved{0};        // last checkpoint that was reported, or its start
+  Millis end = kForever;  // expected, of a job that holds resources
   Millis not_before{0};
   Millis resized{0};
-  int32_t running_at = kNoIndex;     // position in the list of its queue
+  int32_t running_at = kNoIndex;  // position in the list of its queue
   JobSpec spec;
 
   int32_t priority() const { return spec.priority; }

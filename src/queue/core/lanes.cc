@@ -16,8 +16,8 @@ int32_t Lanes::Find(const QuotaTree& tree, NodeIndex leaf, const std::string& us
   std::vector<int32_t>& lanes = of_leaf_[static_cast<size_t>(leaf)];
   const bool limited = !tree.node(leaf).limited.empty();
   if (!limited && !lanes.empty()) return lanes.front();
-  const auto key = std::pair(leaf, limited ? std::pair(user, team)
-                                           : std::pair(std::string(), std::string()));
+  const auto key =
+      std::pair(leaf, limited ? std::pair(user, team) : std::pair(std::string(), std::string()));
   if (const auto found = by_holder_.find(key); found != by_holder_.end()) return found->second;
   Lane lane;
   lane.leaf = leaf;
@@ -50,8 +50,7 @@ int32_t Lanes::FindAccount(const QuotaTree& tree, NodeIndex node, bool team,
 
 const std::vector<int32_t>& Lanes::OfLeaf(NodeIndex leaf) const {
   static const std::vector<int32_t> kEmpty;
-  return static_cast<size_t>(leaf) < of_leaf_.size() ? of_leaf_[static_cast<size_t>(leaf)]
-                                                     : kEmpty;
+  return static_cast<size_t>(leaf) < of_leaf_.size() ? of_leaf_[static_cast<size_t>(leaf)] : kEmpty;
 }
 
 bool Lanes::Headroom(int32_t index, Amounts* amounts) const {

@@ -15,8 +15,8 @@ Ledger::Ledger(const QuotaTree* tree, Millis half_life, Millis period)
   const size_t flavors = tree->flavor_count();
   const size_t nodes = tree->nodes().size();
   if (half_life > Millis(0)) {
-    decay_ = std::exp2(-static_cast<double>(period_.count()) /
-                       static_cast<double>(half_life.count()));
+    decay_ =
+        std::exp2(-static_cast<double>(period_.count()) / static_cast<double>(half_life.count()));
   }
   usage_.assign(flavors, tree->EmptyUsage());
   held_.assign(flavors, std::vector<Amounts>(nodes));
@@ -63,9 +63,8 @@ void Ledger::SetCapacity(FlavorIndex flavor, const Amounts& capacity) {
     const auto node = static_cast<NodeIndex>(n);
     const NodeIndex root = tree_->node(node).root;
     for (size_t r = 0; r < kResources; ++r) {
-      const int64_t whole = tree_->Limits(flavor, root, r)
-                                ? tree_->Whole(flavor, root)[r]
-                                : capacity[r];
+      const int64_t whole =
+          tree_->Limits(flavor, root, r) ? tree_->Whole(flavor, root)[r] : capacity[r];
       scale_[At(flavor)][n][r] =
           whole > 0 && whole < kUnlimited ? 1.0 / static_cast<double>(whole) : 0;
     }

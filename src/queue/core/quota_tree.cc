@@ -49,8 +49,7 @@ void QuotaTree::AddNodes(const Policy& policy) {
 
 void QuotaTree::AddCells() {
   cells_.assign(flavor_names_.size(), std::vector<Cell>(nodes_.size()));
-  limits_.assign(flavor_names_.size(),
-                 std::vector<std::array<bool, kResources>>(nodes_.size()));
+  limits_.assign(flavor_names_.size(), std::vector<std::array<bool, kResources>>(nodes_.size()));
   wholes_.assign(flavor_names_.size(), std::vector<Amounts>(nodes_.size()));
   for (size_t f = 0; f < flavor_names_.size(); ++f) {
     for (size_t n = nodes_.size(); n-- > 0;) {  // children first
@@ -127,8 +126,7 @@ Amounts QuotaTree::Available(FlavorIndex flavor, NodeIndex leaf, const Usage& us
       const int64_t lent = cell.subtree[r] - cell.local[r];
       const int64_t borrowed = std::max<int64_t>(0, used[r] - cell.local[r]);
       const int64_t most = lent - borrowed + cell.borrow[r];
-      available[r] =
-          std::max<int64_t>(0, cell.local[r] - used[r]) + std::min(most, available[r]);
+      available[r] = std::max<int64_t>(0, cell.local[r] - used[r]) + std::min(most, available[r]);
     }
   }
   for (size_t r = 0; r < kResources; ++r) {

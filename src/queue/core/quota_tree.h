@@ -32,10 +32,10 @@ class QuotaTree {
   };
   // Quota of one node in one flavor.
   struct Cell {
-    Amounts local;     // never lent
-    Amounts subtree;   // own and lendable quota of the children
-    Amounts borrow;    // kUnlimited: no limit
-    Amounts own;       // nominal quota of this node alone
+    Amounts local;    // never lent
+    Amounts subtree;  // own and lendable quota of the children
+    Amounts borrow;   // kUnlimited: no limit
+    Amounts own;      // nominal quota of this node alone
   };
 
   explicit QuotaTree(const Policy& policy);
@@ -80,9 +80,9 @@ class QuotaTree {
   std::vector<Node> nodes_;  // parents before children
   bool drains_ = false;
   std::vector<std::string> flavor_names_;
-  std::vector<std::vector<Cell>> cells_;                              // [flavor][node]
-  std::vector<std::vector<std::array<bool, kResources>>> limits_;     // [flavor][root]
-  std::vector<std::vector<Amounts>> wholes_;                          // [flavor][root]
+  std::vector<std::vector<Cell>> cells_;                           // [flavor][node]
+  std::vector<std::vector<std::array<bool, kResources>>> limits_;  // [flavor][root]
+  std::vector<std::vector<Amounts>> wholes_;                       // [flavor][root]
   std::unordered_map<std::string, NodeIndex> by_name_;
 };
 

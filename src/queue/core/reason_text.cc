@@ -80,9 +80,8 @@ std::string Writer::LimitText() const {
   if (reason_.resource == kResources)
     return who + " runs " + std::to_string(account.jobs) + " jobs, the limit of " +
            Queue(reason_.node);
-  return Needs() + ", and " + who + " may use " +
-         AmountText(reason_.resource, reason_.available) + " more by the limit of " +
-         Queue(reason_.node);
+  return Needs() + ", and " + who + " may use " + AmountText(reason_.resource, reason_.available) +
+         " more by the limit of " + Queue(reason_.node);
 }
 
 std::string Writer::Run() const {
@@ -116,9 +115,8 @@ std::string Writer::Run() const {
                                                                               : "on hold");
     case ReasonCode::kMaintenance:
       return "a maintenance window" + On() +
-             (reason_.until > state_.now()
-                  ? " in " + DistanceText(reason_.until - state_.now())
-                  : "");
+             (reason_.until > state_.now() ? " in " + DistanceText(reason_.until - state_.now())
+                                           : "");
     case ReasonCode::kDelayed:
       return "its tasks did not gather; it is tried again in " +
              DistanceText(std::max(Millis(0), reason_.until - state_.now()));
@@ -134,8 +132,7 @@ std::string Writer::Run() const {
       return Place() + Needs() + " and " + AmountText(reason_.resource, reason_.available) +
              " is free" + On() + Holder() + Until();
     case ReasonCode::kReserved:
-      return Place() + "it would delay " + NameOf(state_, reason_.other) + ", which is next" +
-             On();
+      return Place() + "it would delay " + NameOf(state_, reason_.other) + ", which is next" + On();
     case ReasonCode::kBehind:
       return "behind " + NameOf(state_, reason_.other) + ", which is first in line; " +
              std::to_string(reason_.ahead) +

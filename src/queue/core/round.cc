@@ -21,8 +21,8 @@ Round::Round(SchedulerState* state, std::vector<Decision>* decisions)
     : state_(*state), decisions_(*decisions), windows_(state->tree().flavor_count()) {
   if (state_.policy().windows.empty()) return;
   for (size_t f = 0; f < windows_.size(); ++f) {
-    windows_[f] = ViewWindows(state_.policy(), state_.tree().flavor_name(static_cast<int>(f)),
-                              state_.now());
+    windows_[f] =
+        ViewWindows(state_.policy(), state_.tree().flavor_name(static_cast<int>(f)), state_.now());
   }
 }
 
@@ -115,9 +115,8 @@ void Round::StartReservedOf(Arena* arena) {
   const Amounts demand = job.spec.request.Least();
   Amounts headroom;
   // What holds it back now is not a lack of capacity: another job gets the reservation.
-  if (state_.tree().node(job.leaf).spec.mode != QueueMode::kOpen ||
-      !Admits(arena->flavor, job) || !state_.lanes().Headroom(job.lane, &headroom) ||
-      !demand.FitsIn(headroom)) {
+  if (state_.tree().node(job.leaf).spec.mode != QueueMode::kOpen || !Admits(arena->flavor, job) ||
+      !state_.lanes().Headroom(job.lane, &headroom) || !demand.FitsIn(headroom)) {
     state_.DropReservation(arena);
     state_.TouchArena(*arena);
     return;
@@ -157,8 +156,8 @@ void Round::Serve(const std::vector<NodeIndex>& leaves) {
 size_t Round::NextServed(const std::vector<Active>& active) const {
   size_t best = 0;
   for (size_t i = 1; i < active.size(); ++i) {
-    const bool equal = std::tie(active[i].order, active[i].leaf) <
-                       std::tie(active[best].order, active[best].leaf);
+    const bool equal =
+        std::tie(active[i].order, active[i].leaf) < std::tie(active[best].order, active[best].leaf);
     if (state_.ledger().Before(active[i].leaf, active[best].leaf, equal)) best = i;
   }
   return best;
@@ -220,7 +219,8 @@ JobRef Round::FirstInWindow(WaitingLines::Line line, FlavorIndex flavor, LineBou
   bounds.flavors = 1U << flavor;
   if (!windows_[static_cast<size_t>(flavor)].open) return kNoIndex;
   JobRef job = lines.FirstFit(line, bounds);
-  while (job != kNoIndex && !Admits(flavor, state_.job(job))) job = lines.FirstFit(line, bounds, job);
+  while (job != kNoIndex && !Admits(flavor, state_.job(job)))
+    job = lines.FirstFit(line, bounds, job);
   return job;
 }
 
@@ -288,8 +288,8 @@ bool Round::TakeFromOthers(JobRef ref) {
 
 // Takes back an admission of this round, so that no job is preempted before it has started.
 bool Round::Undo(JobRef ref) {
-  const auto admission = std::find_if(
-      decisions_.begin(), decisions_.end(), [&](const Decision& decision) {
+  const auto admission =
+      std::find_if(decisions_.begin(), decisions_.end(), [&](const Decision& decision) {
         return decision.job == ref && decision.action == Action::kAdmit;
       });
   if (admission == decisions_.end()) return false;
@@ -353,8 +353,8 @@ void Round::SetAside(JobRef ref, FlavorIndex flavor, const std::vector<Victim>& 
 // Called when the head of a queue is blocked. True if a reservation was made.
 //
 // An arena without a reservation gives it to the blocked head that was submitted first, whatever
-// the shares: so every head gets it in turn, and nobody starves behind a queue whose share is small
-// because its own quota holds it back.
+// the shares. So every head gets it in turn; by shares, a queue whose own quota keeps its share
+// small would get it again and again.
 bool Round::EnsureReservation(JobRef head) {
   const JobState& job = state_.job(head);
   Arena* best = nullptr;
@@ -457,11 +457,10 @@ void Round::Grow() {
     if (arena.elastic == 0) continue;
     for (const EndKey& key : arena.ends) {
       const JobState& job = state_.job(key.job);
-      const bool paused = job.resized != job.started &&
-                          job.resized + state_.policy().resize_pause > state_.now();
-      if (job.phase == Phase::kRunning && job.size < job.spec.request.most &&
-          !job.shrinking && !paused &&
-          state_.tree().node(job.leaf).spec.mode == QueueMode::kOpen)
+      const bool paused =
+          job.resized != job.started && job.resized + state_.policy().resize_pause > state_.now();
+      if (job.phase == Phase::kRunning && job.size < job.spec.request.most && !job.shrinking &&
+          !paused && state_.tree().node(job.leaf).spec.mode == QueueMode::kOpen)
         growing.push_back(key.job);
     }
   }

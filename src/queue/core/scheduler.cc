@@ -70,8 +70,7 @@ Status Scheduler::Restore(JobRef ref, const std::string& flavor, int32_t size, M
   job.phase = Phase::kRunning;
   job.size = size;
   job.started = job.saved = job.resized = started;
-  const Millis end =
-      job.spec.run_time > Millis(0) ? started + job.spec.run_time : kForever;
+  const Millis end = job.spec.run_time > Millis(0) ? started + job.spec.run_time : kForever;
   state_.BeginHold(ref, index, job.spec.request.At(size), end);
   return Status::Ok();
 }
@@ -165,8 +164,7 @@ void Scheduler::SetRunTime(JobRef ref, Millis run_time, Millis now) {
     state_.SetEnd(ref, run_time > Millis(0) ? job.started + run_time : kForever);
 }
 
-void Scheduler::SetMachines(const std::string& flavor, const FlavorMachines& machines,
-                            Millis now) {
+void Scheduler::SetMachines(const std::string& flavor, const FlavorMachines& machines, Millis now) {
   state_.Advance(now);
   const FlavorIndex index = state_.tree().FindFlavor(flavor);
   if (index == kNoIndex) return;
@@ -197,8 +195,8 @@ Status Scheduler::SetPolicy(const Policy& policy, Millis now) {
         why = "flavor '" + name + "' in queue '" + job.spec.queue + "'";
     }
     if (why.empty() || ++count > 5) continue;
-    stranded += (stranded.empty() ? "" : ", ") + job.spec.name + " (" + job.spec.id + ", " + why +
-                ")";
+    stranded +=
+        (stranded.empty() ? "" : ", ") + job.spec.name + " (" + job.spec.id + ", " + why + ")";
   }
   if (count > 5) stranded += " and " + std::to_string(count - 5) + " more";
   if (count > 0)

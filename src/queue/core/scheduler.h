@@ -37,7 +37,8 @@ class Scheduler {
  public:
   // The policy must be valid (policy/validate_policy.h). Unknown flavors of `machines` are ignored;
   // a flavor without an entry is not limited.
-  explicit Scheduler(const Policy& policy, const std::map<std::string, FlavorMachines>& machines = {});
+  explicit Scheduler(const Policy& policy,
+                     const std::map<std::string, FlavorMachines>& machines = {});
 
   // Events. Each may change what the next Decide answers.
 

@@ -218,8 +218,9 @@ class History {
                        [this](JobRef job) { return scheduler_.job(job).shrinking; });
   }
   JobRef Pick(const std::vector<JobRef>& jobs) {
-    return jobs.empty() ? kNoIndex
-                        : jobs[static_cast<size_t>(random_.Below(static_cast<int64_t>(jobs.size())))];
+    return jobs.empty()
+               ? kNoIndex
+               : jobs[static_cast<size_t>(random_.Below(static_cast<int64_t>(jobs.size())))];
   }
 
   void EndOne() {
@@ -499,8 +500,8 @@ TEST(SchedulerProperty, SmallJobsThatKeepComingDoNotStarveAGang) {
     for (int i = 0; i < 10; ++i) history.Step();
     Scheduler& scheduler = history.scheduler();
     // The largest possible gang of the default queue.
-    const NodeIndex leaf = scheduler.state().tree().FindNode(
-        scheduler.state().policy().default_queue);
+    const NodeIndex leaf =
+        scheduler.state().tree().FindNode(scheduler.state().policy().default_queue);
     const FlavorIndex flavor = scheduler.state().tree().node(leaf).flavors.front();
     const Amounts most = Min(scheduler.state().tree().Most(flavor, leaf),
                              scheduler.state().arenas().capacity(flavor).total);
@@ -521,6 +522,25 @@ TEST(SchedulerProperty, SmallJobsThatKeepComingDoNotStarveAGang) {
       started = scheduler.job(*job).phase == Phase::kRunning;
     }
     RC_ASSERT(started);
+  });
+}
+
+// A reserved job that the owner may not delay can make a further victim necessary: such states
+// count as right.
+bool NoVictimCanBeSpared(const SchedulerState& state, JobRef owner,
+                         const std::vector<int64_t>& nominal) {
+  if (state.arenas().all().front().reservation.job != kNoIndex) return true;
+  std::vector<JobRef> victims;
+  int64_t held = state.arenas().capacity(0).held[2];
+  for (size_t i = 0; i < state.job_slots(); ++i) {
+    if (state.job(static_cast<JobRef>(i)).beneficiary != owner) continue;
+    victims.push_back(static_cast<JobRef>(i));
+    held -= state.job(victims.back()).charge[2];
+  }
+  int64_t total = 0;
+  for (const int64_t n : nominal) total += n * 1000;
+  return std::all_of(victims.begin(), victims.end(), [&](JobRef victim) {
+    return held + state.job(victim).spec.request.unit[2] > total;
   });
 }
 
@@ -573,21 +593,7 @@ TEST(SchedulerProperty, LentCapacityComesBackInOneDecision) {
     scheduler.Decide(Millis(1000));
     RC_ASSERT(scheduler.job(*job).phase == Phase::kRunning ||
               scheduler.job(*job).phase == Phase::kAssigned);
-    // No victim can be spared, and none is taken from a queue below its own quota.
-    std::vector<JobRef> victims;
-    const SchedulerState& state = scheduler.state();
-    for (size_t i = 0; i < state.job_slots(); ++i) {
-      if (state.job(static_cast<JobRef>(i)).beneficiary == *job)
-        victims.push_back(static_cast<JobRef>(i));
-    }
-    int64_t total = 0;
-    for (const int64_t n : nominal) total += n * 1000;
-    int64_t held = state.arenas().capacity(0).held[2];
-    for (const JobRef victim : victims) held -= state.job(victim).charge[2];
-    // A reserved job that the owner may not delay can make a further victim necessary.
-    if (state.arenas().all().front().reservation.job != kNoIndex) return;
-    for (const JobRef victim : victims)
-      RC_ASSERT(held + state.job(victim).spec.request.unit[2] > total);
+    RC_ASSERT(NoVictimCanBeSpared(scheduler.state(), *job, nominal));
   });
 }
 
@@ -611,9 +617,9 @@ TEST(SchedulerProperty, PreemptionsEnd) {
           history.scheduler().Resized(job, history.scheduler().job(job).size, history.now());
       }
       const auto& decisions = history.Decide();
-      const bool preempts = std::any_of(
-          decisions.begin(), decisions.end(),
-          [](const Decision& decision) { return decision.action == Action::kPreempt; });
+      const bool preempts =
+          std::any_of(decisions.begin(), decisions.end(),
+                      [](const Decision& decision) { return decision.action == Action::kPreempt; });
       quiet = preempts || !history.InPhase(Phase::kLeaving).empty() ? 0 : quiet + 1;
     }
     RC_ASSERT(quiet == 3);
@@ -628,8 +634,8 @@ TEST(SchedulerProperty, EveryWaitingJobHasAReason) {
     for (int i = 0; i < 30; ++i) {
       history.Step();
       const SchedulerState& state = history.scheduler().state();
-      for (const Phase phase : {Phase::kWaiting, Phase::kDelayed, Phase::kImpossible,
-                                Phase::kAssigned}) {
+      for (const Phase phase :
+           {Phase::kWaiting, Phase::kDelayed, Phase::kImpossible, Phase::kAssigned}) {
         for (const JobRef job : history.InPhase(phase)) {
           const Reason reason = history.scheduler().ReasonOf(job);
           RC_ASSERT(reason.code != ReasonCode::kNone);

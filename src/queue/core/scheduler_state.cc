@@ -81,9 +81,8 @@ void SchedulerState::TakeJobs(const SchedulerState& other) {
     state.lane = lanes_.Find(*tree_, state.leaf, state.spec.user, state.spec.team);
     if (state.holds()) holders.push_back(static_cast<JobRef>(i));
   }
-  std::sort(holders.begin(), holders.end(), [this](JobRef a, JobRef b) {
-    return job(a).hold_serial < job(b).hold_serial;
-  });
+  std::sort(holders.begin(), holders.end(),
+            [this](JobRef a, JobRef b) { return job(a).hold_serial < job(b).hold_serial; });
   for (const JobRef ref : holders) {
     const Amounts charge = job(ref).charge;
     BeginHold(ref, tree_->FindFlavor(other.tree_->flavor_name(job(ref).flavor)), charge,

@@ -75,7 +75,7 @@ class SchedulerState {
   bool InShadow(const Arena& arena, const JobState& state) const;
 
   // Queues to look at in the next decision.
-  void Touch(NodeIndex leaf);          // a job came
+  void Touch(NodeIndex leaf);           // a job came
   void TouchArena(const Arena& arena);  // resources became free
   std::vector<NodeIndex> TakeTouched();
   // Number of changes that freed something, by root.
@@ -86,8 +86,6 @@ class SchedulerState {
   std::vector<JobRef>& impossible() { return impossible_; }
   // For which job of a leaf, at which version, victims were sought in vain.
   std::pair<int64_t, int64_t>& tried(NodeIndex leaf) { return tried_[static_cast<size_t>(leaf)]; }
-
-  const std::shared_ptr<const Policy>& shared_policy() const { return policy_; }
 
  private:
   void PostponeOverruns(Arena* arena);
@@ -102,9 +100,9 @@ class SchedulerState {
   std::vector<JobState> jobs_;
   std::vector<JobRef> free_;
   std::unordered_map<std::string, JobRef> by_id_;
-  std::vector<std::vector<JobRef>> running_;  // by leaf
+  std::vector<std::vector<JobRef>> running_;    // by leaf
   std::vector<std::vector<NodeIndex>> leaves_;  // by root
-  std::vector<bool> touched_;                 // by leaf
+  std::vector<bool> touched_;                   // by leaf
   std::vector<NodeIndex> touched_list_;
   std::vector<bool> touched_roots_;
   std::vector<NodeIndex> touched_root_list_;

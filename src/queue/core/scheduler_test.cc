@@ -36,8 +36,8 @@ Policy Cohort(int64_t first, int64_t second) {
 class SchedulerTest : public ::testing::Test {
  protected:
   void Make(const Policy& policy, int64_t gpus) {
-    scheduler_ = std::make_unique<Scheduler>(policy,
-                                             std::map<std::string, FlavorMachines>{{"a", Machines(gpus)}});
+    scheduler_ = std::make_unique<Scheduler>(
+        policy, std::map<std::string, FlavorMachines>{{"a", Machines(gpus)}});
   }
   JobSpec Spec(const std::string& id, const std::string& queue, int64_t gpus, int64_t run = 0,
                int32_t priority = 0) {
@@ -67,9 +67,7 @@ class SchedulerTest : public ::testing::Test {
       if (decision.beneficiary != kNoIndex)
         text += " for " + scheduler_->job(decision.beneficiary).spec.id;
       if (decision.action == Action::kReserve)
-        text += decision.at == kForever
-                    ? " @?"
-                    : " @" + std::to_string(decision.at.count() / 1000);
+        text += decision.at == kForever ? " @?" : " @" + std::to_string(decision.at.count() / 1000);
     }
     return text;
   }
@@ -163,8 +161,9 @@ TEST_F(SchedulerTest, LentCapacityComesBackInOneDecision) {
   for (int i = 0; i < 8; ++i) Submit(Spec("x" + std::to_string(i), "x", 1));
   EXPECT_EQ(Decide().find("reserve"), std::string::npos);
   Submit(Spec("y", "y", 4));
-  EXPECT_EQ(Decide(),
-            "preempt x7 for y, preempt x6 for y, preempt x5 for y, preempt x4 for y, reserve y @30");
+  EXPECT_EQ(
+      Decide(),
+      "preempt x7 for y, preempt x6 for y, preempt x5 for y, preempt x4 for y, reserve y @30");
   // What x lent is x's nominal quota: y cannot take it.
   Submit(Spec("y1", "y", 1, 0, 100));
   EXPECT_EQ(Decide().find("preempt x"), std::string::npos);

@@ -82,8 +82,7 @@ bool Trial::FitsIn(const QuotaTree::Usage& usage, const Amounts& held) const {
   if (!demand.FitsIn(state_.tree().Available(flavor_, job_.leaf, usage))) return false;
   const Amounts& total = state_.arenas().capacity(flavor_).total;
   for (size_t r = 0; r < kResources; ++r) {
-    if (total[r] < kUnlimited && demand[r] > std::max<int64_t>(0, total[r] - held[r]))
-      return false;
+    if (total[r] < kUnlimited && demand[r] > std::max<int64_t>(0, total[r] - held[r])) return false;
   }
   return true;
 }
@@ -132,7 +131,10 @@ bool Trial::Overrides(const JobState& reserved) const {
 class Search {
  public:
   Search(const SchedulerState& state, JobRef job, FlavorIndex flavor)
-      : state_(state), ref_(job), job_(state.job(job)), flavor_(flavor),
+      : state_(state),
+        ref_(job),
+        job_(state.job(job)),
+        flavor_(flavor),
         trial_(state, job, flavor) {}
 
   std::optional<VictimPlan> Run();
@@ -155,8 +157,8 @@ class Search {
   const JobState& job_;
   const FlavorIndex flavor_;
   Trial trial_;
-  std::vector<JobRef> surplus_;         // elastic jobs, which are shrunk to their minimum
-  std::vector<Candidate> candidates_;   // that may be preempted
+  std::vector<JobRef> surplus_;        // elastic jobs, which are shrunk to their minimum
+  std::vector<Candidate> candidates_;  // that may be preempted
   std::vector<Candidate> taken_;
 };
 

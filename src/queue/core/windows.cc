@@ -8,8 +8,8 @@ WindowView ViewWindows(const Policy& policy, const std::string& flavor, Millis n
   WindowView view;
   for (const MaintenanceWindow& window : policy.windows) {
     const bool applies =
-        window.flavors.empty() || std::find(window.flavors.begin(), window.flavors.end(),
-                                            flavor) != window.flavors.end();
+        window.flavors.empty() ||
+        std::find(window.flavors.begin(), window.flavors.end(), flavor) != window.flavors.end();
     if (!applies || window.until <= now) continue;
     if (window.from <= now) {
       view.open = false;

@@ -8,8 +8,8 @@ namespace shoal::queue {
 // When a flavor is closed, or will be next.
 struct WindowView {
   bool open = true;
-  Millis until{0};        // end of the window that closes it now
-  Millis next = kForever;   // beginning of the next window
+  Millis until{0};         // end of the window that closes it now
+  Millis next = kForever;  // beginning of the next window
 
   // True if a job with this run time (0: unknown) may start. A job of unknown run time may; it is
   // preempted when the window begins.

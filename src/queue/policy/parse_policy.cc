@@ -117,9 +117,9 @@ void PolicyDecoder::OneField(const PolicyField& field, const Node& node, const s
   if (field.apply != nullptr) return field.apply(value, target);
   const std::optional<Millis> instant = ParseInstant(value.text);
   if (!instant) {
-    errors_->Add(node.place, path,
-                 "got " + job::DescribeNode(node) +
-                     ", expected a time in UTC such as 2026-12-24T18:00:00Z");
+    errors_->Add(
+        node.place, path,
+        "got " + job::DescribeNode(node) + ", expected a time in UTC such as 2026-12-24T18:00:00Z");
     return;
   }
   (path.ends_with(".from") ? target.window->from : target.window->until) = *instant;
@@ -136,8 +136,9 @@ void PolicyDecoder::Sections(const PolicyField& field, const Node& node, const s
                              const PolicyTarget& target) {
   if (node.kind == Node::Kind::kNull) return;
   if (node.kind != Node::Kind::kMap) {
-    errors_->Add(node.place, path,
-                 "got " + job::DescribeNode(node) + ", expected named sections, such as {NAME: {}}");
+    errors_->Add(
+        node.place, path,
+        "got " + job::DescribeNode(node) + ", expected named sections, such as {NAME: {}}");
     return;
   }
   if (node.keys.size() > kMostQueues) {

@@ -63,17 +63,19 @@ TEST(ParsePolicy, MistakesNameTheirPlaceAndWhatWasMeant) {
   EXPECT_EQ(Errors("flavors: {a: {}}\nqueues:\n  default: {quota: {a: {gpu: -1}}}\n"),
             "p.yaml:3:30: queues.default.quota.a.gpu.nominal: got '-1', expected a number from 0 "
             "to 1000000000");
-  EXPECT_EQ(Errors("flavors: {a: {}}\nqueues:\n  default: {quota: {a: {gpu: {nominal: 0, borrow: "
-                   "0}}}, parent: top}\n  top: {}\n"),
-            "p.yaml:3:25: queues.default.quota.a.gpu: got nominal 0 and borrow 0, so that no job of "
-            "the queue could ever start; leave the flavor out, or use `mode: hold`");
+  EXPECT_EQ(
+      Errors("flavors: {a: {}}\nqueues:\n  default: {quota: {a: {gpu: {nominal: 0, borrow: "
+             "0}}}, parent: top}\n  top: {}\n"),
+      "p.yaml:3:25: queues.default.quota.a.gpu: got nominal 0 and borrow 0, so that no job of "
+      "the queue could ever start; leave the flavor out, or use `mode: hold`");
 }
 
 TEST(ParsePolicy, CyclesAndOrphansAreRefused) {
-  EXPECT_EQ(Errors("flavors: {a: {}}\nqueues:\n  default: {}\n  x: {parent: z}\n  y: {parent: x}\n"
-                   "  z: {parent: y}\n"),
-            "p.yaml:4:15: queues.x.parent: got the cycle x → z → y → x, expected a tree; remove one "
-            "`parent`");
+  EXPECT_EQ(
+      Errors("flavors: {a: {}}\nqueues:\n  default: {}\n  x: {parent: z}\n  y: {parent: x}\n"
+             "  z: {parent: y}\n"),
+      "p.yaml:4:15: queues.x.parent: got the cycle x → z → y → x, expected a tree; remove one "
+      "`parent`");
   EXPECT_EQ(Errors("flavors: {a: {}}\nqueues:\n  default: {parent: default}\n"),
             "p.yaml:3:21: queues.default.parent: got the cycle default → default, expected a tree; "
             "remove one `parent`");

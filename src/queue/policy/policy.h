@@ -36,9 +36,7 @@ struct HolderLimit {
   std::optional<int64_t> jobs;
   std::array<std::optional<int64_t>, kResources> amounts{};
 
-  bool any() const {
-    return jobs || amounts[0] || amounts[1] || amounts[2];
-  }
+  bool any() const { return jobs || amounts[0] || amounts[1] || amounts[2]; }
 };
 
 enum class QueueOrder : uint8_t { kBackfill, kStrict };
@@ -47,8 +45,8 @@ enum class PreemptRule : uint8_t { kNever, kLowerPriority, kAny };
 
 struct QueueSpec {
   std::string name;
-  std::string parent;                 // empty: a root
-  std::vector<std::string> flavors;   // in order of preference; empty: those of the tree's quotas
+  std::string parent;                // empty: a root
+  std::vector<std::string> flavors;  // in order of preference; empty: those of the tree's quotas
   std::map<std::string, FlavorQuota> quota;  // by flavor
   double weight = 1;
   QueueOrder order = QueueOrder::kBackfill;

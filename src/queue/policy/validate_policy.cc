@@ -60,13 +60,12 @@ void Validator::CheckParent(const QueueSpec& queue) {
   const std::string path = "queues." + queue.name + ".parent";
   if (queue.parent.empty()) return;
   if (Find(queue.parent) == nullptr) {
-    return Add(path, "got " + job::PrintableText(queue.parent) +
-                         ", expected a queue of this file" + job::DidYouMean(queue.parent, queues_));
+    return Add(path, "got " + job::PrintableText(queue.parent) + ", expected a queue of this file" +
+                         job::DidYouMean(queue.parent, queues_));
   }
   std::string cycle = queue.name;
   std::vector<std::string> members = {queue.name};
-  for (const QueueSpec* above = Find(queue.parent); above != nullptr;
-       above = Find(above->parent)) {
+  for (const QueueSpec* above = Find(queue.parent); above != nullptr; above = Find(above->parent)) {
     cycle += " → " + above->name;
     if (above->name == queue.name) {
       const bool first = std::all_of(queues_.begin(), queues_.end(), [&](const std::string& name) {
@@ -116,11 +115,13 @@ void Validator::CheckQuota(const QueueSpec& queue) {
           Add(resource + ".lend", "got more than the nominal quota, expected at most that");
       }
       if (one.nominal == 0 && one.borrow == 0)
-        Add(resource, "got nominal 0 and borrow 0, so that no job of the queue could ever start; "
-                      "leave the flavor out, or use `mode: hold`");
+        Add(resource,
+            "got nominal 0 and borrow 0, so that no job of the queue could ever start; "
+            "leave the flavor out, or use `mode: hold`");
       if (one.borrow && queue.parent.empty())
         Add(resource + ".borrow",
-            "got a limit of borrowing in a queue without a parent, which has nobody to borrow from");
+            "got a limit of borrowing in a queue without a parent, which has nobody to borrow "
+            "from");
     }
   }
 }
@@ -142,15 +143,17 @@ void Validator::CheckDefault() {
   if (leaves.empty()) return;  // there is a cycle
   if (std::find(leaves.begin(), leaves.end(), name) != leaves.end()) return;
   if (!Has("default_queue")) {
-    Add("default_queue", "there is no queue 'default' for jobs that name none, expected the name "
-                         "of one of: " + List(leaves));
+    Add("default_queue",
+        "there is no queue 'default' for jobs that name none, expected the name "
+        "of one of: " +
+            List(leaves));
   } else if (Find(name) != nullptr) {
-    Add("default_queue", "got " + job::PrintableText(name) +
-                             ", which has queues below it, expected one that takes jobs: " +
-                             List(leaves));
+    Add("default_queue",
+        "got " + job::PrintableText(name) +
+            ", which has queues below it, expected one that takes jobs: " + List(leaves));
   } else {
-    Add("default_queue", "got " + job::PrintableText(name) + ", expected one of: " +
-                             List(leaves) + job::DidYouMean(name, leaves));
+    Add("default_queue", "got " + job::PrintableText(name) + ", expected one of: " + List(leaves) +
+                             job::DidYouMean(name, leaves));
   }
 }
 

@@ -77,14 +77,13 @@ Scenario MakeKueue(const KueueShape& shape) {
       }
     }
   }
-  std::stable_sort(
-      scenario.trace.jobs.begin(), scenario.trace.jobs.end(),
-      [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; });
+  std::stable_sort(scenario.trace.jobs.begin(), scenario.trace.jobs.end(),
+                   [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; });
   return scenario;
 }
 
 // Sizes of jobs, in GPUs, and their parts: most are small, most of the time goes to large ones.
-constexpr std::pair<int, double> kSizes[] = {{1, 0.62}, {2, 0.12}, {4, 0.10},
+constexpr std::pair<int, double> kSizes[] = {{1, 0.62}, {2, 0.12},   {4, 0.10},
                                              {8, 0.11}, {16, 0.035}, {32, 0.015}};
 constexpr int kTeams = 10;
 constexpr int64_t kGpusOfTeam = 32;

@@ -62,8 +62,8 @@ std::string Differences(const Trace& trace, const SimulationResult& before,
     later += change > 0.5 ? 1 : 0;
     if (std::abs(change) > 0.5) changes.push_back({change, i});
   }
-  std::string text = "\n" + std::to_string(earlier) + " jobs wait less, " +
-                     std::to_string(later) + " wait longer\n";
+  std::string text = "\n" + std::to_string(earlier) + " jobs wait less, " + std::to_string(later) +
+                     " wait longer\n";
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
     return std::abs(a.first) != std::abs(b.first) ? std::abs(a.first) > std::abs(b.first)
                                                   : a.second < b.second;
@@ -73,8 +73,7 @@ std::string Differences(const Trace& trace, const SimulationResult& before,
   for (const auto& [change, i] : changes) {
     Row(trace.jobs[i].id,
         {trace.name(trace.jobs[i].queue), TimeText(Seconds(before.jobs[i].waited)),
-         TimeText(Seconds(after.jobs[i].waited)),
-         (change > 0 ? "+" : "") + TimeText(change)},
+         TimeText(Seconds(after.jobs[i].waited)), (change > 0 ? "+" : "") + TimeText(change)},
         &text);
   }
   return text;
@@ -95,8 +94,7 @@ SimulationSummary Summarize(const Trace& trace, const SimulationResult& result) 
     if (job.ended == kForever) continue;
     ++summary.ended;
     const double run = Seconds(trace.jobs[i].run_time);
-    const double slowdown =
-        std::max(1.0, (Seconds(job.waited) + run) / std::max(run, 10.0));
+    const double slowdown = std::max(1.0, (Seconds(job.waited) + run) / std::max(run, 10.0));
     slowdowns += slowdown;
     auto& [sum, count] = users[trace.jobs[i].user];
     sum += slowdown;
@@ -182,7 +180,8 @@ std::string ReportSvg(const Trace& trace, const std::vector<SimulatedPolicy>& po
   constexpr double kBottom = 320;
   constexpr const char* kColours[] = {"#8a8a8a", "#1f6feb", "#d1242f", "#1a7f37"};
   std::string svg =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 360\" font-family=\"sans-serif\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 360\" "
+      "font-family=\"sans-serif\" "
       "font-size=\"12\">\n<rect width=\"720\" height=\"360\" fill=\"white\"/>\n<text x=\"60\" "
       "y=\"20\">Part of the jobs that waited at most this long</text>\n";
   double longest = 1;

@@ -21,8 +21,8 @@ struct SimulationSummary {
   double utilisation = 0;  // of the scarcest limited resource, until the last submission
   double fairness = 0;     // Jain's index of the users' mean slowdowns; 1: all the same
   int64_t preemptions = 0;
-  double lost_hours = 0;   // task-hours done twice
-  double makespan = 0;     // seconds
+  double lost_hours = 0;  // task-hours done twice
+  double makespan = 0;    // seconds
 };
 
 SimulationSummary Summarize(const Trace& trace, const SimulationResult& result);

@@ -24,12 +24,12 @@ struct Due {
 
 // A job in the simulation, by its number in the scheduler.
 struct Live {
-  int32_t index = 0;      // in the trace
+  int32_t index = 0;  // in the trace
   int32_t generation = 0;
   int32_t size = 0;
-  double left = 0;        // task-milliseconds of work
-  double unsaved = 0;     // work since the start
-  Millis since{0};        // up to when `left` and `unsaved` are right
+  double left = 0;     // task-milliseconds of work
+  double unsaved = 0;  // work since the start
+  Millis since{0};     // up to when `left` and `unsaved` are right
   Millis queued{0};
 };
 
@@ -38,15 +38,13 @@ class Simulation {
   Simulation(const Trace& trace, const Policy& policy, const SimulationOptions& options)
       : trace_(trace), options_(options), scheduler_(policy, FirstMachines(trace)) {
     result_.jobs.resize(trace.jobs.size());
-    while (next_machines_ < trace.machines.size() &&
-           trace.machines[next_machines_].at <= Millis(0))
+    while (next_machines_ < trace.machines.size() && trace.machines[next_machines_].at <= Millis(0))
       ++next_machines_;
     for (size_t i = 0; i < trace.jobs.size(); ++i) {
       if (trace.jobs[i].cancelled < kForever) cancels_.push_back(static_cast<int32_t>(i));
     }
-    std::sort(cancels_.begin(), cancels_.end(), [&](int32_t a, int32_t b) {
-      return Job(a).cancelled < Job(b).cancelled;
-    });
+    std::sort(cancels_.begin(), cancels_.end(),
+              [&](int32_t a, int32_t b) { return Job(a).cancelled < Job(b).cancelled; });
   }
 
   Result<SimulationResult> Run();
@@ -97,12 +95,10 @@ std::map<std::string, FlavorMachines> Simulation::FirstMachines(const Trace& tra
 
 Millis Simulation::NextTime() const {
   Millis next = kForever;
-  if (next_job_ < trace_.jobs.size())
-    next = std::min(next, trace_.jobs[next_job_].submitted);
+  if (next_job_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_job_].submitted);
   if (next_machines_ < trace_.machines.size())
     next = std::min(next, trace_.machines[next_machines_].at);
-  if (next_cancel_ < cancels_.size())
-    next = std::min(next, Job(cancels_[next_cancel_]).cancelled);
+  if (next_cancel_ < cancels_.size()) next = std::min(next, Job(cancels_[next_cancel_]).cancelled);
   if (!due_.empty()) next = std::min(next, due_.top().at);
   return std::min(next, scheduler_.NextWake());
 }
@@ -219,7 +215,8 @@ void Simulation::Apply(const Decision& decision) {
       ++result_.events;
       return Start(decision.job, decision.size);
     case Action::kPreempt: {
-      // It saves when it is told to stop if it can save at all; a job without checkpoints loses all.
+      // It saves when it is told to stop if it can save at all; a job without checkpoints loses
+      // all.
       Progress(decision.job);
       Live& state = live(decision.job);
       if (Job(state.index).checkpoint > Millis(0)) {
@@ -229,8 +226,7 @@ void Simulation::Apply(const Decision& decision) {
       ++result_.events;
       ++state.generation;
       state.size = 0;
-      return Push(decision.job, Kind::kReleased,
-                  now_ + scheduler_.state().policy().preempt_grace);
+      return Push(decision.job, Kind::kReleased, now_ + scheduler_.state().policy().preempt_grace);
     }
     case Action::kResize:
       ++result_.events;
@@ -256,8 +252,7 @@ void Simulation::Decide() {
   const std::vector<Decision>& decisions = scheduler_.Decide(now_);
   if (options_.time_decisions) {
     const auto took = std::chrono::steady_clock::now() - begin;
-    result_.decide_ns.push_back(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+    result_.decide_ns.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
   }
   result_.decisions += static_cast<int64_t>(decisions.size());
   for (const Decision& decision : decisions) Apply(decision);
@@ -266,8 +261,7 @@ void Simulation::Decide() {
 // Capacity and use up to now.
 void Simulation::Account() {
   const Millis last = trace_.jobs.empty() ? Millis(0) : trace_.jobs.back().submitted;
-  const double seconds =
-      static_cast<double>((std::min(now_, last) - accounted_).count()) / 1000;
+  const double seconds = static_cast<double>((std::min(now_, last) - accounted_).count()) / 1000;
   if (seconds <= 0) return;
   accounted_ = std::min(now_, last);
   result_.loaded_seconds += seconds;

@@ -16,10 +16,10 @@ namespace shoal::queue {
 struct JobOutcome {
   Millis started = kForever;  // first start; kForever: never
   Millis ended = kForever;
-  Millis waited{0};           // in all, also after preemptions
+  Millis waited{0};  // in all, also after preemptions
   int32_t preempted = 0;
   int32_t resized = 0;
-  double lost = 0;            // task-seconds of work done twice
+  double lost = 0;  // task-seconds of work done twice
   bool refused = false;
 };
 
@@ -27,12 +27,12 @@ struct SimulationResult {
   std::vector<JobOutcome> jobs;  // as in the trace
   int64_t events = 0;            // submissions, starts, ends, preemptions, resizings, changes
   int64_t decisions = 0;
-  Millis makespan{0};            // of the last end
+  Millis makespan{0};  // of the last end
   // While jobs still come, until the last submission: what is used of what there is.
   double loaded_seconds = 0;
-  Amounts capacity;  // of the machines with a limit, averaged
+  Amounts capacity;                       // of the machines with a limit, averaged
   std::array<double, kResources> used{};  // amount · seconds held by jobs
-  std::vector<int64_t> decide_ns;  // time of each call of Decide, if asked for
+  std::vector<int64_t> decide_ns;         // time of each call of Decide, if asked for
 };
 
 struct SimulationOptions {

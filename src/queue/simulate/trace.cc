@@ -17,7 +17,7 @@ constexpr int32_t kMostTasks = 1'000'000;
 
 const std::vector<std::string>& FieldNames() {
   static const std::vector<std::string> kNames = {
-      "t",   "event",  "job", "queue", "user", "team",     "flavor",  "tasks", "min",
+      "t",   "event",  "job", "queue", "user", "team",     "flavor",   "tasks",     "min",
       "max", "memory", "cpu", "gpu",   "run",  "expected", "priority", "checkpoint"};
   return kNames;
 }
@@ -38,7 +38,8 @@ class LineParser {
   };
 
   void Skip() {
-    while (!at_.empty() && (at_[0] == ' ' || at_[0] == '\t' || at_[0] == '\r')) at_.remove_prefix(1);
+    while (!at_.empty() && (at_[0] == ' ' || at_[0] == '\t' || at_[0] == '\r'))
+      at_.remove_prefix(1);
   }
   bool Take(char c) {
     Skip();

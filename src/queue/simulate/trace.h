@@ -27,8 +27,8 @@ struct TraceJob {
   Amounts per_task;
   Millis submitted{0};
   Millis run_time{0};
-  Millis expected{0};    // declared or learned; 0: unknown
-  Millis checkpoint{0};  // interval; 0: none, so that a preemption loses everything
+  Millis expected{0};           // declared or learned; 0: unknown
+  Millis checkpoint{0};         // interval; 0: none, so that a preemption loses everything
   Millis cancelled = kForever;  // while it waits
 };
 

@@ -150,9 +150,8 @@ std::string ChangeText(const Scheduler& scheduler, JobRef job, const Change& cha
   std::string text;
   switch (change.kind) {
     case ChangeKind::kFewerTasks:
-      text = "with " + std::to_string(change.tasks) +
-             (change.tasks == 1 ? " task" : " tasks") + " instead of " +
-             std::to_string(spec.tasks);
+      text = "with " + std::to_string(change.tasks) + (change.tasks == 1 ? " task" : " tasks") +
+             " instead of " + std::to_string(spec.tasks);
       break;
     case ChangeKind::kFlavor:
       text = "on flavor " + change.name;

@@ -19,10 +19,10 @@ enum class ChangeKind : uint8_t {
 // Ordered by how much they ask of the submitter: kind first, then least difference.
 struct Change {
   ChangeKind kind = ChangeKind::kFewerTasks;
-  int32_t tasks = 0;       // kFewerTasks
-  std::string name;        // of the flavor or the queue
-  int32_t priority = 0;    // kPriority
-  bool preempts = false;   // others would be preempted or shrunk for it
+  int32_t tasks = 0;      // kFewerTasks
+  std::string name;       // of the flavor or the queue
+  int32_t priority = 0;   // kPriority
+  bool preempts = false;  // others would be preempted or shrunk for it
 
   bool operator==(const Change&) const = default;
 };

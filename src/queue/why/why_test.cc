@@ -71,8 +71,8 @@ Scheduler AnyState() {
     policy.queues.push_back(queue);
   }
   policy.default_queue = "q0";
-  Scheduler scheduler(policy, {{"a", Machines(*rc::gen::inRange(1, 7))},
-                               {"b", Machines(*rc::gen::inRange(1, 7))}});
+  Scheduler scheduler(
+      policy, {{"a", Machines(*rc::gen::inRange(1, 7))}, {"b", Machines(*rc::gen::inRange(1, 7))}});
   const int jobs = *rc::gen::inRange(1, 7);
   for (int i = 0; i < jobs; ++i) {
     JobSpec spec = Spec("j" + std::to_string(i), "q" + std::to_string(*rc::gen::inRange(0, queues)),
@@ -129,8 +129,7 @@ TEST(Why, AgreesWithASearchOverAllChanges) {
         for (const QuotaTree::Node& node : scheduler.state().tree().nodes()) {
           JobSpec changed = spec;
           changed.queue = node.spec.name;
-          queue |= node.leaf && node.spec.name != spec.queue &&
-                   StartsAnew(scheduler, job, changed);
+          queue |= node.leaf && node.spec.name != spec.queue && StartsAnew(scheduler, job, changed);
         }
         int32_t found_tasks = 0;
         bool found_flavor = false;
