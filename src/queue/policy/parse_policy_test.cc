@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/output_file.h"
+
 namespace shoal::queue {
 namespace {
 
@@ -91,8 +96,28 @@ TEST(ParsePolicy, TheDefaultQueueTakesJobs) {
 }
 
 TEST(ParsePolicy, TheReferenceInTheDocumentIsCurrent) {
-  const std::string reference = PolicyReference();
-  EXPECT_NE(reference.find("| `queues.NAME.quota.NAME.gpu.nominal` |"), std::string::npos);
+  const std::string path = SHOAL_SOURCE_DIR "/docs/queue.md";
+  Result<std::string> page = ReadFile(path, size_t{1} << 20);
+  ASSERT_TRUE(page.ok());
+  const std::string begin = "<!-- fields -->\n";
+  const size_t from = page->find(begin) + begin.size();
+  const size_t until = page->find("<!-- end of fields -->");
+  ASSERT_NE(until, std::string::npos);
+  if (std::getenv("SHOAL_REGENERATE") != nullptr) {
+    const std::string text = page->substr(0, from) + PolicyReference() + page->substr(until);
+    ASSERT_TRUE(WriteOutputFile(path, text).ok());
+    return;
+  }
+  EXPECT_EQ(page->substr(from, until - from), PolicyReference());
+}
+
+TEST(ParsePolicy, TheExampleOfTheDocumentIsAPolicy) {
+  Result<std::string> page = ReadFile(SHOAL_SOURCE_DIR "/docs/queue.md", size_t{1} << 20);
+  ASSERT_TRUE(page.ok());
+  const size_t from = page->find("```yaml\n") + 8;
+  const Result<Policy> policy =
+      ParsePolicy(page->substr(from, page->find("```", from) - from), "queue.md");
+  EXPECT_TRUE(policy.ok()) << policy.status().message();
 }
 
 // Damaged files give errors, never a crash or a policy that the scheduler cannot use.
