@@ -37,6 +37,7 @@ struct JobSpec {
   std::vector<std::string> flavors;  // any of these; empty: every flavor of its queue
   Request request;
   int32_t tasks = 1;     // that its submitter asked for, of the role that `request.unit` counts
+  std::string role;      // name of that role
   int32_t priority = 0;  // larger ones first, within the queue
   int64_t order = 0;     // of submission; ties are broken by the id
   Millis run_time{0};    // declared or learned; 0: unknown

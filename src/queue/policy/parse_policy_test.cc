@@ -111,13 +111,18 @@ TEST(ParsePolicy, TheReferenceInTheDocumentIsCurrent) {
   EXPECT_EQ(page->substr(from, until - from), PolicyReference());
 }
 
-TEST(ParsePolicy, TheExampleOfTheDocumentIsAPolicy) {
+TEST(ParsePolicy, TheExamplesOfTheDocumentArePolicies) {
   Result<std::string> page = ReadFile(SHOAL_SOURCE_DIR "/docs/queue.md", size_t{1} << 20);
   ASSERT_TRUE(page.ok());
-  const size_t from = page->find("```yaml\n") + 8;
-  const Result<Policy> policy =
-      ParsePolicy(page->substr(from, page->find("```", from) - from), "queue.md");
-  EXPECT_TRUE(policy.ok()) << policy.status().message();
+  int examples = 0;
+  const std::string fence = "```yaml\n";
+  for (size_t at = 0; (at = page->find(fence, at)) != std::string::npos; ++examples) {
+    at += fence.size();
+    const Result<Policy> policy =
+        ParsePolicy(page->substr(at, page->find("```", at) - at), "queue.md");
+    EXPECT_TRUE(policy.ok()) << policy.status().message();
+  }
+  EXPECT_EQ(examples, 2);
 }
 
 // Damaged files give errors, never a crash or a policy that the scheduler cannot use.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <queue>
 
+#include "queue/core/run_times.h"
+
 namespace shoal::queue {
 namespace {
 
@@ -52,6 +54,9 @@ class Simulation {
  private:
   static std::map<std::string, FlavorMachines> FirstMachines(const Trace& trace);
   const TraceJob& Job(int32_t index) const { return trace_.jobs[static_cast<size_t>(index)]; }
+  std::string KindOf(const TraceJob& job) const {
+    return trace_.name(job.user) + "/" + std::to_string(job.tasks);
+  }
   Live& live(JobRef job) { return live_[static_cast<size_t>(job)]; }
   JobOutcome& outcome(const Live& live) { return result_.jobs[static_cast<size_t>(live.index)]; }
   Millis NextTime() const;
@@ -72,6 +77,7 @@ class Simulation {
   const Trace& trace_;
   const SimulationOptions options_;
   Scheduler scheduler_;
+  RunTimes run_times_;
   SimulationResult result_;
   Millis now_{0};
   Millis accounted_{0};
@@ -118,6 +124,8 @@ Status Simulation::Submit(int32_t index) {
   spec.priority = job.priority;
   spec.order = index;
   spec.run_time = job.expected;
+  if (options_.learn_run_times && job.expected == Millis(0))
+    spec.run_time = run_times_.Expect(KindOf(job));
   spec.checkpoint = job.checkpoint;
   TRY_ASSIGN(const JobRef ref, scheduler_.Submit(std::move(spec), now_));
   if (live_.size() <= static_cast<size_t>(ref)) live_.resize(static_cast<size_t>(ref) + 1);
@@ -191,6 +199,9 @@ void Simulation::Handle(const Due& due) {
   if (due.kind == Kind::kEnd) {
     outcome(state).ended = now_;
     result_.makespan = std::max(result_.makespan, now_);
+    const TraceJob& job = Job(state.index);
+    if (options_.learn_run_times && job.expected == Millis(0))
+      run_times_.Learn(KindOf(job), job.run_time);
     ++state.generation;
     return scheduler_.End(due.job, now_);
   }

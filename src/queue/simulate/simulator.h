@@ -37,6 +37,8 @@ struct SimulationResult {
 
 struct SimulationOptions {
   bool time_decisions = false;
+  // Jobs without `expected` are expected to run like the last two of the same user and size.
+  bool learn_run_times = true;
 };
 
 // NotFound for a job of a queue that the policy does not have. Deterministic, except decide_ns.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "queue/core/run_times.h"
 #include "queue/simulate/report.h"
 
 namespace shoal::queue {
@@ -88,6 +89,26 @@ TEST(Simulator, ElasticJobsDoTheirWorkAtTheSizeTheyHave) {
   const Result<SimulationResult> result = Simulate(trace, DefaultPolicy({"a"}));
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->jobs[0].ended, std::chrono::seconds(50));
+}
+
+TEST(Simulator, RunTimesAreLearnedFromTheLastTwoRuns) {
+  RunTimes run_times;
+  EXPECT_EQ(run_times.Expect("ann/1"), Millis(0));
+  for (const int64_t run : {100, 300, 500}) run_times.Learn("ann/1", Millis(run));
+  EXPECT_EQ(run_times.Expect("ann/1"), Millis(400));
+  // The third job of ann is known to be brief when it comes, and starts beside the reserved one.
+  Trace trace = Parse(R"({"t":0,"event":"machines","flavor":"a","gpu":4}
+{"t":0,"event":"submit","job":"a","user":"ann","gpu":1,"run":10}
+{"t":20,"event":"submit","job":"b","user":"bob","gpu":3,"run":1000,"expected":1000}
+{"t":21,"event":"submit","job":"c","user":"bob","gpu":4,"run":10,"expected":10}
+{"t":22,"event":"submit","job":"d","user":"ann","gpu":1,"run":10}
+)");
+  SimulationOptions options;
+  const Result<SimulationResult> with = Simulate(trace, DefaultPolicy({"a"}), options);
+  options.learn_run_times = false;
+  const Result<SimulationResult> without = Simulate(trace, DefaultPolicy({"a"}), options);
+  EXPECT_EQ(with->jobs[3].waited, Millis(0));
+  EXPECT_GT(without->jobs[3].waited, Millis(0));
 }
 
 TEST(Simulator, UnknownQueuesAreErrors) {

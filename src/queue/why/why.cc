@@ -151,7 +151,8 @@ std::string ChangeText(const Scheduler& scheduler, JobRef job, const Change& cha
   switch (change.kind) {
     case ChangeKind::kFewerTasks:
       text = "with " + std::to_string(change.tasks) + (change.tasks == 1 ? " task" : " tasks") +
-             " instead of " + std::to_string(spec.tasks);
+             (spec.role.empty() ? "" : " of role " + spec.role) + " instead of " +
+             std::to_string(spec.request.least);
       break;
     case ChangeKind::kFlavor:
       text = "on flavor " + change.name;
