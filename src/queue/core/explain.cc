@@ -187,6 +187,7 @@ Reason Explainer::Run() const {
     case Phase::kFree:
     case Phase::kRunning:
     case Phase::kLeaving:
+    case Phase::kGone:
       return reason;
   }
   if (state_.tree().node(job_.leaf).spec.mode != QueueMode::kOpen) {

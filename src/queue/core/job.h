@@ -52,6 +52,7 @@ enum class Phase : uint8_t {
   kAssigned,    // its resources are set aside; it starts when its victims have released theirs
   kRunning,     // from its admission on
   kLeaving,     // preempted; holds its resources until it has stopped
+  kGone,        // was cancelled when assigned; holds what its victims have not yet released
 };
 
 // Record of a job. Owned by JobTable.
@@ -82,7 +83,8 @@ struct JobState {
 
   int32_t priority() const { return spec.priority; }
   bool holds() const {
-    return phase == Phase::kAssigned || phase == Phase::kRunning || phase == Phase::kLeaving;
+    return phase == Phase::kAssigned || phase == Phase::kRunning || phase == Phase::kLeaving ||
+           phase == Phase::kGone;
   }
 };
 

@@ -47,7 +47,8 @@ JobSpec SpecOf(const job::Job& job) {
       spec.request.least = std::min(role.least(), role.most());
       spec.request.most = role.most();
     } else {
-      spec.request.base += task * role.replicas;
+      // More than any machine has; the scheduler refuses it.
+      spec.request.base = Min(spec.request.base + task * role.replicas, kNoLimit);
     }
   }
   return spec;

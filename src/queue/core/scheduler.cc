@@ -1,6 +1,7 @@
 #include "queue/core/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "queue/core/round.h"
 
@@ -77,34 +78,51 @@ Status Scheduler::Restore(JobRef ref, const std::string& flavor, int32_t size, M
 
 // Ends what the job holds and what it waits for.
 void Scheduler::Release(JobRef ref) {
-  JobState& job = state_.job(ref);
-  if (job.phase == Phase::kWaiting) {
+  const Phase phase = state_.job(ref).phase;
+  if (phase == Phase::kWaiting) {
     state_.LeaveLine(ref);
-    state_.Touch(job.leaf);
+    state_.Touch(state_.job(ref).leaf);
   }
-  if (job.phase == Phase::kDelayed) std::erase(delayed_, ref);
-  if (!job.holds()) return;
-  if (job.phase == Phase::kAssigned) {
-    // Its victims go on to stop, and hold what they have until then.
-    std::vector<JobRef> victims;
-    for (const EndKey& key : state_.arenas().Of(job.flavor, job.leaf)->ends) {
-      if (state_.job(key.job).beneficiary == ref) victims.push_back(key.job);
-    }
+  if (phase == Phase::kDelayed) std::erase(delayed_, ref);
+  if (!state_.job(ref).holds()) return;
+  if (phase == Phase::kAssigned && state_.job(ref).victims > 0) LeaveToVictims(ref);
+  state_.EndHold(ref);
+  ReleasedFor(ref);
+}
+
+// A record in the place of a job that was cancelled before its victims have stopped: until then
+// what they hold is charged to it.
+void Scheduler::LeaveToVictims(JobRef ref) {
+  JobSpec spec = state_.job(ref).spec;
+  spec.id += " (cancelled " + std::to_string(state_.job(ref).serial) + ")";
+  const JobRef gone = state_.AddJob(std::move(spec));
+  const JobState& job = state_.job(ref);
+  JobState& record = state_.job(gone);
+  record.phase = Phase::kGone;
+  record.leaf = job.leaf;
+  record.lane = job.lane;
+  record.victims = job.victims;
+  record.size = job.size;
+  for (const EndKey& key : state_.arenas().Of(job.flavor, job.leaf)->ends) {
+    if (state_.job(key.job).beneficiary == ref) state_.job(key.job).beneficiary = gone;
+  }
+  const Amounts charge = job.charge;
+  const FlavorIndex flavor = job.flavor;
+  state_.SetCharge(ref, {});
+  state_.BeginHold(gone, flavor, charge, state_.now() + state_.policy().preempt_grace);
+}
+
+// A victim has released what it held for another job.
+void Scheduler::ReleasedFor(JobRef victim) {
+  const JobRef ref = std::exchange(state_.job(victim).beneficiary, kNoIndex);
+  state_.job(victim).given = {};
+  if (ref == kNoIndex || --state_.job(ref).victims > 0) return;
+  if (state_.job(ref).phase == Phase::kGone) {
     state_.EndHold(ref);
-    for (const JobRef victim : victims) {
-      JobState& other = state_.job(victim);
-      state_.SetCharge(victim, other.charge + other.given);
-      other.given = {};
-      other.beneficiary = kNoIndex;
-    }
+    state_.RemoveJob(ref);
   } else {
-    state_.EndHold(ref);
+    state_.ready().push_back(ref);
   }
-  if (job.beneficiary == kNoIndex) return;
-  JobState& beneficiary = state_.job(job.beneficiary);
-  if (--beneficiary.victims == 0) state_.ready().push_back(job.beneficiary);
-  job.beneficiary = kNoIndex;
-  job.given = {};
 }
 
 void Scheduler::End(JobRef ref, Millis now) {
@@ -141,11 +159,7 @@ void Scheduler::Resized(JobRef ref, int32_t size, Millis now) {
   job.resized = state_.now();
   job.shrinking = false;
   state_.SetCharge(ref, job.spec.request.At(size));
-  if (job.beneficiary == kNoIndex) return;
-  JobState& beneficiary = state_.job(job.beneficiary);
-  if (--beneficiary.victims == 0) state_.ready().push_back(job.beneficiary);
-  job.beneficiary = kNoIndex;
-  job.given = {};
+  ReleasedFor(ref);
 }
 
 void Scheduler::Saved(JobRef ref, Millis now) {

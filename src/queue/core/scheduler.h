@@ -76,6 +76,8 @@ class Scheduler {
 
  private:
   void Release(JobRef job);
+  void LeaveToVictims(JobRef job);
+  void ReleasedFor(JobRef victim);
   void Classify(JobRef job);
   void Rebuild(const Policy& policy, const std::vector<FlavorCapacity>& capacities);
 
