@@ -32,9 +32,9 @@ void Round::Run() {
   StartReady();
   while (true) {
     StartReserved();
-    const std::vector<NodeIndex> leaves = state_.TakeTouched();
+    std::vector<NodeIndex> leaves = state_.TakeTouched();
     if (leaves.empty()) break;
-    Serve(leaves);
+    ServeByGroups(&leaves);
   }
   if (state_.policy().grow) Grow();
 }
@@ -131,6 +131,27 @@ void Round::StartReservedOf(Arena* arena) {
 
 bool Round::Admits(FlavorIndex flavor, const JobState& job) const {
   return windows_[static_cast<size_t>(flavor)].Admits(state_.now(), job.spec.run_time);
+}
+
+// Queues of different trees that do not compete are served one tree after the other.
+void Round::ServeByGroups(std::vector<NodeIndex>* leaves) {
+  std::vector<std::pair<NodeIndex, std::vector<NodeIndex>>> groups;
+  std::sort(leaves->begin(), leaves->end());
+  for (const NodeIndex leaf : *leaves) {
+    NodeIndex group = state_.tree().node(leaf).root;
+    for (const FlavorIndex flavor : state_.tree().node(leaf).flavors) {
+      const Arena* const arena = state_.arenas().Of(flavor, leaf);
+      if (arena != nullptr && arena->roots.size() > 1) group = kNoIndex;
+    }
+    const auto found = std::find_if(groups.rbegin(), groups.rend(),
+                                    [&](const auto& other) { return other.first == group; });
+    if (found == groups.rend()) {
+      groups.push_back({group, {leaf}});
+    } else {
+      found->second.push_back(leaf);
+    }
+  }
+  for (const auto& [group, members] : groups) Serve(members);
 }
 
 void Round::Serve(const std::vector<NodeIndex>& leaves) {

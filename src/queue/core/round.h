@@ -37,6 +37,7 @@ class Round {
   void StartReady();
   void StartReserved();
   void StartReservedOf(Arena* arena);
+  void ServeByGroups(std::vector<NodeIndex>* leaves);
   void Serve(const std::vector<NodeIndex>& leaves);
   size_t NextServed(const std::vector<Active>& active) const;
   // Starts one job of the leaf or sets resources aside for it; false if there is no more to do.
