@@ -35,6 +35,7 @@ const std::vector<Command>& Commands() {
       {"server", "Server", AddServer},
       {"login", "Server", AddLogin},
       {"logout", "Server", AddLogout},
+      {"simulate", "Machine", AddSimulate},
       {"doctor", "Machine", AddDoctor},
       {"completion", "Machine", AddCompletion},
       {"version", "Machine", AddVersion},

@@ -18,6 +18,7 @@ int CountDmlcOwnArgs(int argc, const char* const* argv);
 
 void AddJobs(CLI::App& app, Run* chosen);
 void AddShow(CLI::App& app, Run* chosen);
+void AddSimulate(CLI::App& app, Run* chosen);
 void AddLogs(CLI::App& app, Run* chosen);
 void AddStop(CLI::App& app, Run* chosen);
 void AddSuspend(CLI::App& app, Run* chosen);

@@ -61,6 +61,12 @@ class DocumentsCoverageTest(sandbox.DocumentTest):
                     with self.subTest(where=f"{page}:{line}"):
                         self.assertEqual(code, 0, err)
                     continue
+                if re.search("^flavors:", text, re.M):  # a policy of queues
+                    code, _, err = box.home.run("simulate", box.home.write("at/jobs/none.jsonl", ""), "--policy",
+                                                box.home.write("at/jobs/policy.yaml", text))
+                    with self.subTest(where=f"{page}:{line}"):
+                        self.assertEqual(code, 0, err)
+                    continue
                 text = re.sub(r"(source|train): (/[^ ,]*/)?text(8|\.txt)", r"\1: text.txt", text)
                 job = box.home.write("at/jobs/job.yaml", text)
                 code, _, err = box.home.run("plan", job)

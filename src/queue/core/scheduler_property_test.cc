@@ -1,0 +1,652 @@
+// Properties of the scheduler over random trees, jobs and events.
+//
+// SHOAL_PROPERTY_STATES sets the number of random histories per property (the slow lane uses
+// 100,000); RC_PARAMS="seed=…" repeats one.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "queue/core/scheduler.h"
+
+namespace shoal::queue {
+namespace {
+
+using std::chrono::seconds;
+
+// A small deterministic generator: RapidCheck draws the seed, so that a history costs one draw.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 2 + 1) {}
+  int64_t Below(int64_t bound) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<int64_t>((state_ >> 11) % static_cast<uint64_t>(bound));
+  }
+  bool Chance(int64_t one_in) { return Below(one_in) == 0; }
+
+ private:
+  uint64_t state_;
+};
+
+struct Options {
+  bool exact_run_times = false;  // every job runs as long as it says
+  bool one_priority = false;
+  bool preempts = true;
+  bool elastic = true;
+  bool limits = true;
+  bool capacity_changes = true;
+  bool failures = true;  // to gather
+};
+
+Policy AnyPolicy(Random* random, const Options& options) {
+  const int64_t flavors = 1 + random->Below(2);
+  std::vector<std::string> names = {"a"};
+  if (flavors == 2) names.push_back("b");
+  Policy policy = DefaultPolicy(names);
+  policy.queues.clear();
+  policy.usage_half_life = random->Chance(2) ? Millis(0) : Millis(seconds(100));
+  policy.usage_period = seconds(10);
+  const int64_t count = 1 + random->Below(7);
+  for (int64_t i = 0; i < count; ++i) {
+    QueueSpec queue;
+    queue.name = "q" + std::to_string(i);
+    if (i > 0 && !random->Chance(4)) queue.parent = "q" + std::to_string(random->Below(i));
+    for (const std::string& flavor : names) {
+      if (random->Chance(3)) continue;
+      Quota quota;
+      quota.nominal = random->Below(9) * 1000;
+      if (random->Chance(3)) quota.borrow = random->Below(9) * 1000;
+      if (random->Chance(3)) quota.lend = random->Below(9) * 1000;
+      queue.quota[flavor][2] = quota;
+    }
+    queue.weight = static_cast<double>(1 + random->Below(3));
+    if (random->Chance(5)) queue.order = QueueOrder::kStrict;
+    if (!options.preempts || random->Chance(3)) queue.preempt_within = PreemptRule::kNever;
+    if (!options.preempts || random->Chance(3)) queue.reclaim = PreemptRule::kNever;
+    if (options.limits && random->Chance(4)) queue.per_user.jobs = 1 + random->Below(3);
+    if (options.limits && random->Chance(4))
+      queue.per_user.amounts[2] = (1 + random->Below(8)) * 1000;
+    policy.queues.push_back(queue);
+  }
+  policy.default_queue = policy.queues.back().name;
+  return policy;
+}
+
+// What is charged to the nodes, from the jobs alone.
+void CheckBooks(const SchedulerState& state) {
+  const QuotaTree& tree = state.tree();
+  for (size_t f = 0; f < tree.flavor_count(); ++f) {
+    const auto flavor = static_cast<FlavorIndex>(f);
+    QuotaTree::Usage usage = tree.EmptyUsage();
+    Amounts held;
+    for (size_t i = 0; i < state.job_slots(); ++i) {
+      const JobState& job = state.job(static_cast<JobRef>(i));
+      if (!job.holds() || job.flavor != flavor) continue;
+      tree.Charge(flavor, job.leaf, job.charge, &usage);
+      held += job.charge;
+    }
+    RC_ASSERT(usage == state.ledger().usage(flavor));
+    RC_ASSERT(held == state.arenas().capacity(flavor).held);
+  }
+  for (const Arena& arena : state.arenas().all()) {
+    RC_ASSERT(std::is_sorted(arena.ends.begin(), arena.ends.end()));
+    const Reservation& reservation = arena.reservation;
+    if (reservation.job == kNoIndex) continue;
+    QuotaTree::Usage shadow = tree.EmptyUsage();
+    for (size_t i = 0; i < state.job_slots(); ++i) {
+      const JobState& job = state.job(static_cast<JobRef>(i));
+      if (!job.holds() || job.flavor != arena.flavor) continue;
+      const Arena* const own = state.arenas().Of(job.flavor, job.leaf);
+      if (own == &arena && !state.InShadow(arena, job)) continue;
+      tree.Charge(arena.flavor, job.leaf, job.charge, &shadow);
+    }
+    const JobState& reserved = state.job(reservation.job);
+    RC_ASSERT(reserved.phase == Phase::kWaiting);
+    tree.Charge(arena.flavor, reserved.leaf, reserved.spec.request.Least(), &shadow);
+    for (const NodeIndex root : arena.roots) {
+      for (size_t n = 0; n < tree.nodes().size(); ++n) {
+        if (tree.nodes()[n].root == root) RC_ASSERT(shadow[n] == reservation.shadow[n]);
+      }
+    }
+  }
+}
+
+// Nothing exceeds a quota or a capacity through an admission.
+void CheckWithinLimits(const SchedulerState& state) {
+  const QuotaTree& tree = state.tree();
+  for (size_t f = 0; f < tree.flavor_count(); ++f) {
+    const auto flavor = static_cast<FlavorIndex>(f);
+    for (size_t n = 0; n < tree.nodes().size(); ++n) {
+      const QuotaTree::Cell& cell = tree.cell(flavor, static_cast<NodeIndex>(n));
+      const Amounts& used = state.ledger().usage(flavor)[n];
+      const NodeIndex root = tree.nodes()[n].root;
+      for (size_t r = 0; r < kResources; ++r) {
+        if (!tree.Limits(flavor, root, r)) continue;
+        if (root == static_cast<NodeIndex>(n)) {
+          RC_ASSERT(used[r] <= cell.subtree[r]);
+        } else {
+          RC_ASSERT(used[r] <= cell.subtree[r] + cell.borrow[r]);
+        }
+      }
+    }
+  }
+}
+
+// No tree holds more than its quotas are together, while victims stop too.
+void CheckWholes(const SchedulerState& state) {
+  const QuotaTree& tree = state.tree();
+  for (size_t f = 0; f < tree.flavor_count(); ++f) {
+    const auto flavor = static_cast<FlavorIndex>(f);
+    for (const Arena& arena : state.arenas().all()) {
+      if (arena.flavor != flavor) continue;
+      for (const NodeIndex root : arena.roots) {
+        for (size_t r = 0; r < kResources; ++r) {
+          if (tree.Limits(flavor, root, r))
+            RC_ASSERT(state.ledger().held(flavor, root)[r] <= tree.Whole(flavor, root)[r]);
+        }
+      }
+    }
+  }
+}
+
+// A history: random events, decisions carried out by the rules of an engine.
+class History {
+ public:
+  History(uint64_t seed, const Options& options)
+      : random_(seed), options_(options), scheduler_(AnyPolicy(&random_, options), {}) {
+    for (const Flavor& flavor : scheduler_.state().policy().flavors) {
+      capacity_[flavor.name] = random_.Chance(4) ? kUnlimited : (2 + random_.Below(12)) * 1000;
+      SetCapacity(flavor.name, capacity_[flavor.name]);
+    }
+  }
+
+  void Step() {
+    if (options_.exact_run_times) {
+      EndDue();
+    } else if (random_.Chance(2)) {
+      EndOne();
+    }
+    for (int64_t i = random_.Below(4); i > 0; --i) Submit();
+    ReleaseSome();
+    if (options_.capacity_changes && random_.Chance(15)) ChangeCapacity();
+    Decide();
+  }
+  void Advance(int64_t most) { now_ += seconds(random_.Below(most)); }
+
+  void Submit() {
+    const SchedulerState& state = scheduler_.state();
+    JobSpec spec;
+    spec.id = "j" + std::to_string(++count_);
+    spec.order = count_;
+    std::vector<std::string> leaves;
+    for (const QuotaTree::Node& node : state.tree().nodes()) {
+      if (node.leaf) leaves.push_back(node.spec.name);
+    }
+    spec.queue = leaves[static_cast<size_t>(random_.Below(static_cast<int64_t>(leaves.size())))];
+    spec.user = "u" + std::to_string(random_.Below(3));
+    if (!options_.one_priority) spec.priority = static_cast<int32_t>(random_.Below(3));
+    spec.request.unit = {{0, 0, (1 + random_.Below(6)) * 1000}};
+    if (options_.elastic && random_.Chance(4)) {
+      spec.request.unit = {{0, 0, 1000}};
+      spec.request.least = static_cast<int32_t>(1 + random_.Below(3));
+      spec.request.most = spec.request.least + static_cast<int32_t>(random_.Below(5));
+    }
+    if (options_.exact_run_times || random_.Chance(2))
+      spec.run_time = seconds(1 + random_.Below(60));
+    RC_ASSERT(scheduler_.Submit(spec, now_).ok());
+  }
+
+  std::vector<JobRef> InPhase(Phase phase) const {
+    std::vector<JobRef> jobs;
+    for (size_t i = 0; i < scheduler_.state().job_slots(); ++i) {
+      if (scheduler_.state().job(static_cast<JobRef>(i)).phase == phase)
+        jobs.push_back(static_cast<JobRef>(i));
+    }
+    return jobs;
+  }
+  // True while a job is being stopped or shrunk.
+  bool Stopping() const {
+    const std::vector<JobRef> running = InPhase(Phase::kRunning);
+    return !InPhase(Phase::kLeaving).empty() || !InPhase(Phase::kAssigned).empty() ||
+           std::any_of(running.begin(), running.end(),
+                       [this](JobRef job) { return scheduler_.job(job).shrinking; });
+  }
+  JobRef Pick(const std::vector<JobRef>& jobs) {
+    return jobs.empty()
+               ? kNoIndex
+               : jobs[static_cast<size_t>(random_.Below(static_cast<int64_t>(jobs.size())))];
+  }
+
+  void EndOne() {
+    const int64_t kind = random_.Below(8);
+    if (kind == 0) {
+      if (const JobRef job = Pick(InPhase(Phase::kWaiting)); job != kNoIndex)
+        scheduler_.End(job, now_);
+      return;
+    }
+    if (kind == 1) {
+      if (const JobRef job = Pick(InPhase(Phase::kAssigned)); job != kNoIndex)
+        scheduler_.End(job, now_);
+      return;
+    }
+    const JobRef job = Pick(InPhase(Phase::kRunning));
+    if (job == kNoIndex) return;
+    if (options_.failures && kind == 2) {
+      scheduler_.Requeue(job, RequeueCause::kNotGathered, now_);
+    } else {
+      physical_.erase(scheduler_.job(job).spec.id);
+      scheduler_.End(job, now_);
+    }
+  }
+  void EndDue() {
+    for (const JobRef job : InPhase(Phase::kRunning)) {
+      if (scheduler_.job(job).started + scheduler_.job(job).spec.run_time <= now_)
+        scheduler_.End(job, now_);
+    }
+  }
+  void EndAllRunning() {
+    for (const JobRef job : InPhase(Phase::kRunning)) scheduler_.End(job, now_);
+    for (const JobRef job : InPhase(Phase::kLeaving))
+      scheduler_.Requeue(job, RequeueCause::kPreempted, now_);
+  }
+  // Victims stop, and shrinking jobs have shrunk, after a while.
+  void ReleaseSome() {
+    for (const JobRef job : InPhase(Phase::kLeaving)) {
+      if (random_.Chance(2)) continue;
+      scheduler_.Requeue(job, RequeueCause::kPreempted, now_);
+    }
+    for (const JobRef job : InPhase(Phase::kRunning)) {
+      if (!scheduler_.job(job).shrinking || random_.Chance(2)) continue;
+      scheduler_.Resized(job, scheduler_.job(job).size, now_);
+    }
+  }
+  void SetCapacity(const std::string& flavor, int64_t gpus) {
+    FlavorMachines machines;
+    machines.total[2] = gpus;
+    scheduler_.SetMachines(flavor, machines, now_);
+  }
+  void ChangeCapacity() {
+    for (const Flavor& flavor : scheduler_.state().policy().flavors)
+      SetCapacity(flavor.name, (2 + random_.Below(12)) * 1000);
+  }
+
+  const std::vector<Decision>& Decide() {
+    decisions_ = scheduler_.Decide(now_);
+    for (const Decision& decision : decisions_) Check(decision);
+    CheckBooks(scheduler_.state());
+    return decisions_;
+  }
+
+  void Check(const Decision& decision) {
+    const JobState& job = scheduler_.job(decision.job);
+    switch (decision.action) {
+      case Action::kAdmit:
+        // All tasks or none, and at least as many as it needs.
+        RC_ASSERT(job.phase == Phase::kRunning);
+        RC_ASSERT(job.size >= job.spec.request.least && job.size <= job.spec.request.most);
+        RC_ASSERT(decision.flavor == job.flavor);
+        break;
+      case Action::kResize:
+        RC_ASSERT(decision.size >= job.spec.request.least);
+        RC_ASSERT(decision.size <= job.spec.request.most);
+        break;
+      case Action::kPreempt:
+        RC_ASSERT(job.phase == Phase::kLeaving);
+        break;
+      case Action::kReserve:
+        RC_ASSERT(job.phase == Phase::kWaiting || job.phase == Phase::kAssigned ||
+                  job.phase == Phase::kRunning || job.phase == Phase::kLeaving);
+        break;
+      case Action::kRefuse:
+        RC_ASSERT(job.phase == Phase::kImpossible);
+        break;
+    }
+  }
+
+  Scheduler& scheduler() { return scheduler_; }
+  Millis now() const { return now_; }
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  Random& random() { return random_; }
+
+ private:
+  Random random_;
+  const Options options_;
+  Scheduler scheduler_;
+  std::map<std::string, int64_t> capacity_;
+  std::set<std::string> physical_;
+  std::vector<Decision> decisions_;
+  Millis now_{0};
+  int64_t count_ = 0;
+};
+
+int States() {
+  const char* const text = std::getenv("SHOAL_PROPERTY_STATES");
+  return text == nullptr ? 400 : std::atoi(text);
+}
+
+// Runs the property for that many seeds; RapidCheck draws the first, and reports it.
+template <typename Property>
+void ForAny(Property property) {
+  const int states = States();
+  EXPECT_TRUE(rc::check([&] {
+    const auto base = *rc::gen::inRange<uint64_t>(1, uint64_t{1} << 40);
+    for (int i = 0; i < std::max(1, states / 100); ++i) property(base + static_cast<uint64_t>(i));
+  }));
+}
+
+TEST(SchedulerProperty, BooksAreExactAndGangsAreWhole) {
+  ForAny([](uint64_t seed) {
+    History history(seed, {});
+    for (int i = 0; i < 40; ++i) {
+      history.Step();
+      history.Advance(10);
+    }
+  });
+}
+
+TEST(SchedulerProperty, AdmittedJobsNeverExceedQuotasOrCapacity) {
+  Options options;
+  options.capacity_changes = false;
+  ForAny([&](uint64_t seed) {
+    History history(seed, options);
+    for (int i = 0; i < 40; ++i) {
+      history.Step();
+      // While victims still hold what others were given, an inner limit may be exceeded.
+      if (!history.Stopping()) CheckWithinLimits(history.scheduler().state());
+      CheckWholes(history.scheduler().state());
+      const SchedulerState& state = history.scheduler().state();
+      for (const FlavorCapacity& capacity : state.arenas().capacities()) {
+        RC_ASSERT(capacity.held.FitsIn(capacity.total));
+      }
+      // What runs and what is still stopping fits as well, before any victim has stopped.
+      for (size_t f = 0; f < state.tree().flavor_count(); ++f) {
+        Amounts really;
+        for (size_t j = 0; j < state.job_slots(); ++j) {
+          const JobState& job = state.job(static_cast<JobRef>(j));
+          if (job.flavor != static_cast<FlavorIndex>(f)) continue;
+          if (job.phase == Phase::kRunning || job.phase == Phase::kLeaving)
+            really += job.charge + job.given;
+        }
+        RC_ASSERT(really.FitsIn(state.arenas().capacities()[f].total));
+      }
+      history.Advance(10);
+    }
+  });
+}
+
+// With true run times and one priority, nothing but the reserved job's own start ends a
+// reservation, and its time never moves later.
+TEST(SchedulerProperty, BackfillNeverDelaysAReservedStart) {
+  Options options;
+  options.exact_run_times = options.one_priority = true;
+  options.preempts = options.elastic = options.limits = options.capacity_changes = false;
+  ForAny([&](uint64_t seed) {
+    History history(seed, options);
+    std::map<std::string, Millis> promised;
+    for (int i = 0; i < 60; ++i) {
+      history.Step();
+      const SchedulerState& state = history.scheduler().state();
+      for (const Arena& arena : state.arenas().all()) {
+        const Reservation& reservation = arena.reservation;
+        if (reservation.job == kNoIndex) continue;
+        RC_ASSERT(reservation.at < kForever);
+        const auto [known, added] =
+            promised.emplace(state.job(reservation.job).spec.id, reservation.at);
+        RC_ASSERT(reservation.at <= known->second);
+        known->second = reservation.at;
+      }
+      for (const Decision& decision : history.decisions()) {
+        if (decision.action != Action::kAdmit) continue;
+        const auto known = promised.find(state.job(decision.job).spec.id);
+        if (known == promised.end()) continue;
+        RC_ASSERT(history.now() <= known->second + seconds(1));
+      }
+      history.Advance(2);
+    }
+  });
+}
+
+// The same events give the same decisions, whatever numbers the jobs have inside.
+TEST(SchedulerProperty, DecisionsDoNotDependOnInternalOrder) {
+  ForAny([](uint64_t seed) {
+    History one(seed, {});
+    History two(seed, {});
+    // Other numbers for the same jobs: some are used and freed before.
+    for (int i = 0; i < 5; ++i) {
+      JobSpec spec;
+      spec.id = "x" + std::to_string(i);
+      spec.queue = two.scheduler().state().policy().default_queue;
+      const Result<JobRef> job = two.scheduler().Submit(spec, Millis(0));
+      if (job.ok() && i % 2 == 0) two.scheduler().End(*job, Millis(0));
+    }
+    for (int i = 1; i < 5; i += 2) {
+      const JobRef job = two.scheduler().Find("x" + std::to_string(i));
+      if (job != kNoIndex) two.scheduler().End(job, Millis(0));
+    }
+    Options options;
+    Random random(seed + 7);
+    for (int i = 0; i < 60; ++i) {
+      JobSpec spec;
+      spec.id = "j" + std::to_string(i);
+      spec.order = random.Below(20);
+      const auto& nodes = one.scheduler().state().tree().nodes();
+      const QuotaTree::Node& node =
+          nodes[static_cast<size_t>(random.Below(static_cast<int64_t>(nodes.size())))];
+      if (!node.leaf) continue;
+      spec.queue = node.spec.name;
+      spec.priority = static_cast<int32_t>(random.Below(2));
+      spec.request.unit = {{0, 0, (1 + random.Below(5)) * 1000}};
+      if (random.Chance(2)) spec.run_time = seconds(random.Below(50));
+      const Millis now = seconds(i);
+      RC_ASSERT(one.scheduler().Submit(spec, now).ok());
+      RC_ASSERT(two.scheduler().Submit(spec, now).ok());
+      const auto ended = "j" + std::to_string(random.Below(i + 1));
+      for (History* history : {&one, &two}) {
+        const JobRef job = history->scheduler().Find(ended);
+        if (job != kNoIndex) history->scheduler().End(job, now);
+      }
+      const auto tell = [&](History* history) {
+        std::string text;
+        for (const Decision& decision : history->scheduler().Decide(now)) {
+          text += std::to_string(static_cast<int>(decision.action)) + " " +
+                  history->scheduler().job(decision.job).spec.id + " " +
+                  std::to_string(decision.flavor) + " " + std::to_string(decision.size) + " " +
+                  std::to_string(decision.at.count()) + "\n";
+        }
+        return text;
+      };
+      RC_ASSERT(tell(&one) == tell(&two));
+    }
+  });
+}
+
+// When nothing comes any more and jobs end, every possible job starts.
+TEST(SchedulerProperty, NoJobStarves) {
+  Options options;
+  options.one_priority = true;
+  options.capacity_changes = false;
+  ForAny([&](uint64_t seed) {
+    History history(seed, options);
+    for (int i = 0; i < 20; ++i) {
+      history.Step();
+      history.Advance(10);
+    }
+    for (int i = 0; i < 400 && !(history.InPhase(Phase::kWaiting).empty() &&
+                                 history.InPhase(Phase::kDelayed).empty() &&
+                                 history.InPhase(Phase::kAssigned).empty());
+         ++i) {
+      history.EndAllRunning();
+      history.Advance(600);
+      history.Decide();
+    }
+    RC_ASSERT(history.InPhase(Phase::kWaiting).empty());
+    RC_ASSERT(history.InPhase(Phase::kAssigned).empty());
+  });
+}
+
+// A gang starts although small jobs keep coming in every queue: the freed capacity goes to it.
+TEST(SchedulerProperty, SmallJobsThatKeepComingDoNotStarveAGang) {
+  Options options;
+  options.exact_run_times = options.one_priority = true;
+  options.preempts = options.elastic = options.limits = options.capacity_changes = false;
+  ForAny([&](uint64_t seed) {
+    History history(seed, options);
+    for (int i = 0; i < 10; ++i) history.Step();
+    Scheduler& scheduler = history.scheduler();
+    // The largest possible gang of the default queue.
+    const NodeIndex leaf =
+        scheduler.state().tree().FindNode(scheduler.state().policy().default_queue);
+    const FlavorIndex flavor = scheduler.state().tree().node(leaf).flavors.front();
+    const Amounts most = Min(scheduler.state().tree().Most(flavor, leaf),
+                             scheduler.state().arenas().capacity(flavor).total);
+    if (most[2] <= 0 || most[2] >= kUnlimited) return;
+    JobSpec gang;
+    gang.id = "gang";
+    gang.queue = scheduler.state().policy().default_queue;
+    gang.flavors = {scheduler.state().tree().flavor_name(flavor)};
+    gang.order = 12;
+    gang.request.unit = {{0, 0, most[2]}};
+    gang.run_time = seconds(10);
+    const Result<JobRef> job = scheduler.Submit(gang, history.now());
+    RC_ASSERT(job.ok());
+    bool started = false;
+    for (int i = 0; i < 3000 && !started; ++i) {
+      history.Advance(3);
+      history.Step();
+      started = scheduler.job(*job).phase == Phase::kRunning;
+    }
+    RC_ASSERT(started);
+  });
+}
+
+// A reserved job that the owner may not delay can make a further victim necessary: such states
+// count as right.
+bool NoVictimCanBeSpared(const SchedulerState& state, JobRef owner,
+                         const std::vector<int64_t>& nominal) {
+  if (state.arenas().all().front().reservation.job != kNoIndex) return true;
+  std::vector<JobRef> victims;
+  int64_t held = state.arenas().capacity(0).held[2];
+  for (size_t i = 0; i < state.job_slots(); ++i) {
+    if (state.job(static_cast<JobRef>(i)).beneficiary != owner) continue;
+    victims.push_back(static_cast<JobRef>(i));
+    held -= state.job(victims.back()).charge[2];
+  }
+  int64_t total = 0;
+  for (const int64_t n : nominal) total += n * 1000;
+  return std::all_of(victims.begin(), victims.end(), [&](JobRef victim) {
+    return held + state.job(victim).spec.request.unit[2] > total;
+  });
+}
+
+// Lent capacity comes back in one decision: a job within the nominal quota of its queue gets
+// started or its resources set aside at once, if only borrowers are in its way.
+TEST(SchedulerProperty, LentCapacityComesBackInOneDecision) {
+  ForAny([](uint64_t seed) {
+    Random random(seed);
+    Policy policy = DefaultPolicy({"a"});
+    policy.queues.clear();
+    QueueSpec root;
+    root.name = "root";
+    policy.queues.push_back(root);
+    const int64_t count = 2 + random.Below(4);
+    std::vector<int64_t> nominal;
+    for (int64_t i = 0; i < count; ++i) {
+      QueueSpec queue;
+      queue.name = "q" + std::to_string(i);
+      queue.parent = "root";
+      nominal.push_back(1 + random.Below(8));
+      queue.quota["a"][2].nominal = nominal.back() * 1000;
+      policy.queues.push_back(queue);
+    }
+    policy.default_queue = "q0";
+    Scheduler scheduler(policy);
+    for (int64_t i = 0; i < 40; ++i) {
+      JobSpec spec;
+      spec.id = "b" + std::to_string(i);
+      spec.order = i;
+      spec.queue = "q" + std::to_string(1 + random.Below(count - 1));
+      spec.request.unit = {{0, 0, (1 + random.Below(4)) * 1000}};
+      RC_ASSERT(scheduler.Submit(spec, Millis(i)).ok());
+      for (bool more = true; more;) {  // victims stop at once
+        scheduler.Decide(Millis(i));
+        more = false;
+        for (size_t j = 0; j < scheduler.state().job_slots(); ++j) {
+          const auto other = static_cast<JobRef>(j);
+          if (scheduler.job(other).phase != Phase::kLeaving) continue;
+          scheduler.Requeue(other, RequeueCause::kPreempted, Millis(i));
+          more = true;
+        }
+      }
+    }
+    JobSpec owner;
+    owner.id = "owner";
+    owner.queue = "q0";
+    owner.request.unit = {{0, 0, (1 + random.Below(nominal[0])) * 1000}};
+    const Result<JobRef> job = scheduler.Submit(owner, Millis(1000));
+    RC_ASSERT(job.ok());
+    scheduler.Decide(Millis(1000));
+    RC_ASSERT(scheduler.job(*job).phase == Phase::kRunning ||
+              scheduler.job(*job).phase == Phase::kAssigned);
+    RC_ASSERT(NoVictimCanBeSpared(scheduler.state(), *job, nominal));
+  });
+}
+
+// Preempted jobs that come back preempt nobody who preempted them: with no other events, the
+// number of preemptions is bounded.
+TEST(SchedulerProperty, PreemptionsEnd) {
+  Options options;
+  options.failures = options.capacity_changes = false;
+  ForAny([&](uint64_t seed) {
+    History history(seed, options);
+    for (int i = 0; i < 15; ++i) {
+      history.Step();
+      history.Advance(10);
+    }
+    int quiet = 0;
+    for (int i = 0; i < 300 && quiet < 3; ++i) {
+      for (const JobRef job : history.InPhase(Phase::kLeaving))
+        history.scheduler().Requeue(job, RequeueCause::kPreempted, history.now());
+      for (const JobRef job : history.InPhase(Phase::kRunning)) {
+        if (history.scheduler().job(job).shrinking)
+          history.scheduler().Resized(job, history.scheduler().job(job).size, history.now());
+      }
+      const auto& decisions = history.Decide();
+      const bool preempts =
+          std::any_of(decisions.begin(), decisions.end(),
+                      [](const Decision& decision) { return decision.action == Action::kPreempt; });
+      quiet = preempts || !history.InPhase(Phase::kLeaving).empty() ? 0 : quiet + 1;
+    }
+    RC_ASSERT(quiet == 3);
+  });
+}
+
+// Every waiting job has a reason, and a job whose reason is that it fits is started by the next
+// decision.
+TEST(SchedulerProperty, EveryWaitingJobHasAReason) {
+  ForAny([](uint64_t seed) {
+    History history(seed, {});
+    for (int i = 0; i < 30; ++i) {
+      history.Step();
+      const SchedulerState& state = history.scheduler().state();
+      for (const Phase phase :
+           {Phase::kWaiting, Phase::kDelayed, Phase::kImpossible, Phase::kAssigned}) {
+        for (const JobRef job : history.InPhase(phase)) {
+          const Reason reason = history.scheduler().ReasonOf(job);
+          RC_ASSERT(reason.code != ReasonCode::kNone);
+          RC_ASSERT(reason.code != ReasonCode::kFits);
+          RC_ASSERT(!ReasonText(state, job, reason).empty());
+        }
+      }
+      history.Advance(10);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace shoal::queue
