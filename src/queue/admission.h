@@ -52,7 +52,7 @@ struct Snapshot {
 };
 
 // Every waiting job is in exactly one of the three fields.
-struct Decision {
+struct SnapshotDecision {
   std::vector<std::string> admit;                      // ids, in the order in which they may start
   std::map<std::string, std::string> pending_reasons;  // id → reason of waiting, one sentence
   std::map<std::string, std::string>
@@ -64,7 +64,7 @@ class Admission {
  public:
   virtual ~Admission() = default;
   virtual std::string name() const = 0;
-  virtual Decision Decide(const Snapshot& snapshot) const = 0;
+  virtual SnapshotDecision Decide(const Snapshot& snapshot) const = 0;
 };
 
 // First in, first out: the first waiting job that does not fit blocks all later ones. Running and

@@ -19,7 +19,7 @@ TEST(Fifo, TheFirstThatDoesNotFitHoldsBackTheRest) {
                       {"a", "first", 10, Gpus(1)},
                       {"b", "second", 20, Gpus(3)},
                       {"d", "fourth", 40, Gpus(0)}};
-  const Decision decision = MakeFifoAdmission()->Decide(snapshot);
+  const SnapshotDecision decision = MakeFifoAdmission()->Decide(snapshot);
   EXPECT_EQ(decision.admit, std::vector<std::string>{"a"});
   EXPECT_EQ(decision.pending_reasons.at("b"),
             "first in line; needs 3 GPU and 0 GPU is free: big (r1) holds 2 GPU and 2 other jobs "
@@ -34,7 +34,7 @@ TEST(Fifo, WhatCanNeverFitIsRefusedAndHoldsNobodyBack) {
   Snapshot snapshot;
   snapshot.capacity.memory_bytes = int64_t{4} << 30;
   snapshot.waiting = {{"a", "huge", 1, Gpus(5)}, {"b", "fine", 2, Gpus(4)}};
-  const Decision decision = MakeFifoAdmission()->Decide(snapshot);
+  const SnapshotDecision decision = MakeFifoAdmission()->Decide(snapshot);
   EXPECT_EQ(decision.admit, std::vector<std::string>{"b"});
   EXPECT_EQ(decision.rejected.at("a"),
             "huge can never start here: all its tasks together ask for 5 GiB memory, and there is "
@@ -55,7 +55,7 @@ TEST(Fifo, MoreRunningThanThereIsIsSurvived) {
   snapshot.capacity.gpu = 1;
   snapshot.running = {{"r", "r", Gpus(3)}};
   snapshot.waiting = {{"a", "a", 1, Gpus(1)}, {"b", "b", 2, {}}};
-  const Decision decision = MakeFifoAdmission()->Decide(snapshot);
+  const SnapshotDecision decision = MakeFifoAdmission()->Decide(snapshot);
   EXPECT_TRUE(decision.admit.empty());
   EXPECT_EQ(decision.pending_reasons.size(), 2u);
 }
@@ -101,7 +101,7 @@ TEST(Fifo, NeverOverCapacityInOrderAndAlwaysWithAReason) {
   const auto fifo = MakeFifoAdmission();
   EXPECT_TRUE(rc::check([&] {
     const Snapshot snapshot = AnySnapshot();
-    const Decision decision = fifo->Decide(snapshot);
+    const SnapshotDecision decision = fifo->Decide(snapshot);
     std::set<std::string> admitted(decision.admit.begin(), decision.admit.end());
     RC_ASSERT(admitted.size() == decision.admit.size());
     RC_ASSERT(admitted.size() + decision.pending_reasons.size() + decision.rejected.size() ==
@@ -144,9 +144,9 @@ TEST(Fifo, DoesNotDependOnTheOrderOfTheSnapshot) {
   const auto fifo = MakeFifoAdmission();
   EXPECT_TRUE(rc::check([&] {
     Snapshot snapshot = AnySnapshot();
-    const Decision before = fifo->Decide(snapshot);
+    const SnapshotDecision before = fifo->Decide(snapshot);
     std::reverse(snapshot.waiting.begin(), snapshot.waiting.end());
-    const Decision after = fifo->Decide(snapshot);
+    const SnapshotDecision after = fifo->Decide(snapshot);
     RC_ASSERT(before.admit == after.admit);
     RC_ASSERT(before.pending_reasons == after.pending_reasons);
   }));

@@ -80,7 +80,7 @@ std::string Holders(const std::vector<RunningJob>& running, int kind) {
 class Fifo final : public Admission {
  public:
   std::string name() const override { return "fifo"; }
-  Decision Decide(const Snapshot& snapshot) const override;
+  SnapshotDecision Decide(const Snapshot& snapshot) const override;
 };
 
 std::string WhyRefused(const WaitingJob& job, int kind, const Amounts& capacity) {
@@ -99,7 +99,7 @@ std::string WhyWaits(const WaitingJob& job, int kind, const Amounts& free,
   return who.empty() ? text : text + ": " + who;
 }
 
-Decision Fifo::Decide(const Snapshot& snapshot) const {
+SnapshotDecision Fifo::Decide(const Snapshot& snapshot) const {
   std::vector<const WaitingJob*> line;
   for (const WaitingJob& job : snapshot.waiting) line.push_back(&job);
   std::sort(line.begin(), line.end(), [](const WaitingJob* a, const WaitingJob* b) {
@@ -109,7 +109,7 @@ Decision Fifo::Decide(const Snapshot& snapshot) const {
   Amounts free = capacity;
   for (const RunningJob& job : snapshot.running) Take(Of(job.demand), &free);
 
-  Decision decision;
+  SnapshotDecision decision;
   std::vector<RunningJob> holders = snapshot.running;
   const WaitingJob* head = nullptr;
   int ahead = 0;

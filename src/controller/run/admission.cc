@@ -30,7 +30,7 @@ AdmissionAnswer DecideAdmission(const std::string& id, const std::vector<JobReco
       snapshot.waiting.push_back({record.id, record.name, record.order, demand});
     }
   }
-  const queue::Decision decision = policy.Decide(snapshot);
+  const queue::SnapshotDecision decision = policy.Decide(snapshot);
   if (std::find(decision.admit.begin(), decision.admit.end(), id) != decision.admit.end())
     return {AdmissionDecision::kYes, ""};
   if (const auto refused = decision.rejected.find(id); refused != decision.rejected.end())

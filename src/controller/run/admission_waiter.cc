@@ -19,8 +19,31 @@ AdmissionWaiter::AdmissionWaiter(const ControllerOptions* options, std::string i
                                  LoopTaskGroup* tasks, AdmissionCallbacks callbacks)
     : options_(options), id_(std::move(id)), tasks_(tasks), callbacks_(std::move(callbacks)) {}
 
+void AdmissionWaiter::Begin(const JobRecord& record, const job::Job& job) {
+  if (state_ == State::kStopped) return;
+  if (options_->admitter == nullptr) return Check();
+  // The last call: the job does not wait with the admitter any longer. False after Stop.
+  const auto leave = [this] {
+    return std::exchange(state_, State::kStopped) != State::kStopped;
+  };
+  AdmissionCallbacks calls;
+  calls.on_admitted = [this, leave](JobRecord admitted) {
+    if (leave()) callbacks_.on_admitted(std::move(admitted));
+  };
+  calls.on_taken = [this, leave](std::optional<JobRecord> taken) {
+    if (leave()) callbacks_.on_taken(std::move(taken));
+  };
+  calls.on_wait = callbacks_.on_wait;
+  calls.on_failed = [this, leave](const Status& why) {
+    if (leave()) callbacks_.on_failed(why);
+  };
+  begun_ = true;
+  options_->admitter->Wait(record, job, std::move(calls));
+}
+
 void AdmissionWaiter::Check() {
   if (state_ == State::kStopped) return;
+  if (options_->admitter != nullptr) return options_->admitter->Reread(id_);
   if (state_ != State::kIdle) {
     state_ = State::kAskingOld;
     return;
@@ -36,7 +59,8 @@ void AdmissionWaiter::Check() {
 }
 
 void AdmissionWaiter::Stop() {
-  state_ = State::kStopped;
+  const bool waited = std::exchange(state_, State::kStopped) != State::kStopped;
+  if (waited && begun_) options_->admitter->Release(id_);
   watch_.reset();
 }
 

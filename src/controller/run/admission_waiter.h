@@ -1,5 +1,5 @@
-// A submitted job before its admission: asks the queue, and asks again after every change of the
-// store. Used by job_run.cc.
+// A submitted job before its admission: waits for the supervisor's admitter, or without one asks the
+// queue, and asks again after every change of the store. Used by job_run.cc.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "controller/admission/job_admitter.h"
 #include "controller/run/admission.h"
 #include "controller/run/controller.h"
 #include "controller/store/job_record.h"
@@ -16,25 +17,15 @@
 
 namespace shoal::controller {
 
-// Called on the loop's thread.
-struct AdmissionCallbacks {
-  std::function<void(JobRecord)> on_admitted = {};  // as stored afterwards; it may have been scaled
-  // The job was suspended, ended or taken over by another process while it waited; its record, if
-  // it can be read.
-  std::function<void(std::optional<JobRecord>)> on_taken = {};
-  // It must wait; called once for each reason, `first` for the first one. An error ends the wait.
-  std::function<Status(const std::string& why, bool first)> on_wait = {};
-  // The engine or the store cannot be asked, or the job can never be admitted.
-  std::function<void(const Status&)> on_failed = {};
-};
-
 // Must be used on the loop's thread. `options` and `tasks` must outlive it.
 class AdmissionWaiter {
  public:
   AdmissionWaiter(const ControllerOptions* options, std::string id, LoopTaskGroup* tasks,
                   AdmissionCallbacks callbacks);
 
-  // Asks the queue. Ends with a call of on_admitted, on_taken or on_failed, or with Stop.
+  // Begins to wait with the supervisor's admitter, if there is one.
+  void Begin(const JobRecord& record, const job::Job& job);
+  // Asks the queue, for the first time or after a change of the job in the store. Ends with a call of on_admitted, on_taken or on_failed, or with Stop.
   void Check();
   // No further calls.
   void Stop();
@@ -59,6 +50,7 @@ class AdmissionWaiter {
   LoopTaskGroup* const tasks_;
   const AdmissionCallbacks callbacks_;
   State state_ = State::kIdle;  // kAskingOld: the store has changed since the question
+  bool begun_ = false;  // with the admitter
   std::string wait_reason_;
   std::unique_ptr<Store::Watcher> watch_;
 };

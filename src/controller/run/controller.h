@@ -31,6 +31,8 @@
 
 namespace shoal::controller {
 
+class JobAdmitter;
+
 // Opens a client connection to a coordinator: rendezvous::Client::Connect, or a fake in tests.
 using ConnectCoordinatorClient = std::function<std::unique_ptr<rendezvous::CoordinatorClient>(
     net::Loop*, rendezvous::CoordinatorClientOptions, rendezvous::CoordinatorClientCallbacks)>;
@@ -54,6 +56,8 @@ struct ControllerOptions {
   // it waits for.
   bool recovers_others = true;
   RunExecutors executors = {};      // of a supervisor
+  // Of a supervisor: admits its jobs. Null: each waiting job asks the queue over the store.
+  JobAdmitter* admitter = nullptr;
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
   Lead lead = {};                   // of several servers
 

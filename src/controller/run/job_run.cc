@@ -91,7 +91,7 @@ class Run final : public JobRun {
 
   void Begin() {
     tasks_.PostAfter(Duration(0), [this] {
-      if (phase_ == Phase::kWaiting) admission_.Check();
+      if (phase_ == Phase::kWaiting) admission_.Begin(event_batcher_.record(), job_);
       if (phase_ == Phase::kAttaching) BeginAttach();
     });
   }
@@ -523,7 +523,11 @@ void Run::Scale(const std::string& role, int replicas, const std::string& reason
     const auto scale = [options = options_, id = id_, role, replicas] {
       return Controller(options).ScaleWaiting(id, role, replicas);
     };
-    return CallBlocking(options_.executors.store, tasks_.poster(), scale, std::move(done));
+    return CallBlocking(options_.executors.store, tasks_.poster(), scale,
+                        [this, done = std::move(done)](const Status& scaled) {
+                          if (phase_ == Phase::kWaiting) admission_.Check();
+                          done(scaled);
+                        });
   }
   scale_requests_.Add(role, replicas, std::move(done));
   coordinator_.Send([role, replicas, reason](rendezvous::CoordinatorClient* client) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "controller/admission/job_admitter.h"
 #include "controller/recovery/leftovers.h"
 #include "controller/run/job_run.h"
 #include "controller/store/process_identity.h"
@@ -42,6 +43,7 @@ class LoopSupervisor final : public Supervisor {
  public:
   LoopSupervisor(SupervisorOptions options, LivenessLock lock)
       : options_(std::move(options)), lock_(std::move(lock)) {
+    admitter_ = std::make_unique<JobAdmitter>(AdmitterOptions());
     thread_ = std::thread([this] {
       Tick();
       loop_.Run();
@@ -50,6 +52,7 @@ class LoopSupervisor final : public Supervisor {
   ~LoopSupervisor() override {
     loop_.Post([this] {
       runs_.clear();
+      admitter_.reset();
       loop_.Stop();
     });
     thread_.join();
@@ -73,6 +76,7 @@ class LoopSupervisor final : public Supervisor {
  private:
   Result<ControllerOptions> OptionsOf(const std::string& engine,
                                       const std::filesystem::path& work_dir);
+  JobAdmitterOptions AdmitterOptions();
   Executor* PoolOf(const std::string& engine);
   bool IsOurs(const JobRecord& job) const;
   bool IsFree(const JobRecord& job) const;
@@ -110,10 +114,23 @@ class LoopSupervisor final : public Supervisor {
   std::set<std::string> ids_;  // guarded by mu_: of runs that exist or are being started
   std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_;  // guarded by mu_
   std::unique_ptr<WorkerPool> store_pool_ = std::make_unique<WorkerPool>(kStoreThreads);
+  std::unique_ptr<JobAdmitter> admitter_;  // of the loop's thread
   std::thread thread_;
 };
 
 // ---- Runs ---------------------------------------------------------------------------------------
+
+JobAdmitterOptions LoopSupervisor::AdmitterOptions() {
+  JobAdmitterOptions options;
+  options.loop = &loop_;
+  options.store = options_.store;
+  options.engines = options_.engines;
+  options.clock = options_.clock;
+  options.self = options_.self;
+  options.store_threads = store_pool_.get();
+  options.engine_threads = [this](const std::string& engine) { return PoolOf(engine); };
+  return options;
+}
 
 Executor* LoopSupervisor::PoolOf(const std::string& engine) {
   const std::lock_guard lock(mu_);
@@ -138,6 +155,7 @@ Result<ControllerOptions> LoopSupervisor::OptionsOf(const std::string& engine,
   options.executors = {PoolOf(engine), store_pool_.get()};
   options.secrets = options_.secrets;
   options.lead = options_.lead;
+  options.admitter = admitter_.get();
   return options;
 }
 
@@ -161,6 +179,7 @@ Observer LoopSupervisor::ObserverOf(const std::string& id) {
 void LoopSupervisor::EndRun(const std::string& id) {
   runs_.erase(id);
   waiting_.erase(id);
+  admitter_->Release(id);
   {
     const std::lock_guard lock(mu_);
     ids_.erase(id);
@@ -181,6 +200,7 @@ Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& 
     ids_.insert(id);
   }
   loop_.Post([this, id, options, stored = std::make_shared<StoredRun>(std::move(stored))] {
+    if (stored->record.state != JobState::kPending) admitter_->Hold(stored->record, stored->job);
     runs_[id] = StartJobRun(options, &loop_, std::move(*stored), ObserverOf(id));
   });
   return Status::Ok();

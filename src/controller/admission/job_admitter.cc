@@ -1,0 +1,382 @@
+#include "controller/admission/job_admitter.h"
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include "base/log.h"
+#include "job/spec/json.h"
+#include "queue/admission.h"
+
+namespace shoal::controller {
+namespace {
+
+// Interval at which waiting jobs are told new reasons, and compared with the store.
+constexpr Duration kTick = std::chrono::seconds(5);
+// The capacity of an engine is asked again when a job arrives after this time.
+constexpr Duration kCapacityAge = std::chrono::seconds(5);
+// New reasons that are stored in one tick.
+constexpr int kReasonsStored = 200;
+constexpr int64_t kKibibyte = 1024;
+constexpr int64_t kMilli = 1000;
+
+// One flavor for each engine, and one queue for all jobs, first in, first out on each engine.
+queue::Policy EnginesAsFlavors(const std::vector<std::string>& engines) {
+  queue::Policy policy = queue::DefaultPolicy(engines);
+  for (queue::Flavor& flavor : policy.flavors) flavor.engine = flavor.name;
+  for (queue::QueueSpec& queue : policy.queues) queue.order = queue::QueueOrder::kStrict;
+  policy.grow = false;
+  return policy;
+}
+
+queue::Amounts AmountsOf(const queue::Demand& demand) {
+  queue::Amounts amounts;
+  amounts[0] = demand.cpu_milli;
+  amounts[1] = (demand.memory_bytes + kKibibyte - 1) / kKibibyte;
+  amounts[2] = demand.gpu * kMilli;
+  return amounts;
+}
+
+// CPU may be oversubscribed, since tasks then share it; memory and devices may not.
+queue::FlavorMachines MachinesOf(const engine::Capacity& capacity) {
+  queue::FlavorMachines machines;
+  if (capacity.memory_bytes > 0) machines.total[1] = capacity.memory_bytes / kKibibyte;
+  machines.total[2] = capacity.gpu * kMilli;
+  return machines;
+}
+
+}  // namespace
+
+struct JobAdmitter::Entry {
+  JobRecord record;
+  job::Job job;
+  AdmissionCallbacks calls;  // empty once the job holds its resources
+  int64_t serial = 0;
+  queue::JobRef ref = queue::kNoIndex;  // kNoIndex: its engine's capacity is not known yet
+  bool storing = false;                 // an event of it is being written
+  bool admitted = false;                // decided; stored when `storing` ends
+  bool told = false;                    // on_wait was called
+  queue::Reason reason;                 // last stored
+
+  bool waits() const { return calls.on_admitted != nullptr; }
+  bool decidable() const {
+    return waits() && ref != queue::kNoIndex && !storing && !admitted;
+  }
+};
+
+JobAdmitter::JobAdmitter(JobAdmitterOptions options)
+    : options_(std::move(options)),
+      tasks_(options_.loop),
+      flavors_(options_.engines->names()),
+      scheduler_(EnginesAsFlavors(flavors_)) {}
+
+JobAdmitter::~JobAdmitter() { options_.loop->Cancel(tick_); }
+
+queue::Millis JobAdmitter::Now() const {
+  return std::chrono::duration_cast<queue::Millis>(options_.clock->Wall().time_since_epoch());
+}
+
+JobAdmitter::Entry* JobAdmitter::Find(const std::string& id) {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : found->second.get();
+}
+
+// ---- Jobs ---------------------------------------------------------------------------------------
+
+void JobAdmitter::Wait(const JobRecord& record, const job::Job& job, AdmissionCallbacks calls) {
+  Release(record.id);
+  auto entry = std::make_unique<Entry>();
+  entry->calls = std::move(calls);
+  Join(record, job, entry.get());
+  Entry* const waiting = entry.get();
+  entries_[record.id] = std::move(entry);
+  const Machines& machines = machines_[record.engine];
+  if (!machines.known || options_.clock->Now() - machines.asked > kCapacityAge)
+    AskMachines(record.engine);
+  if (machines.known) Enter(waiting);
+  if (tick_ == 0) tick_ = options_.loop->After(kTick, [this] { Tick(); });
+}
+
+void JobAdmitter::Hold(const JobRecord& record, const job::Job& job) {
+  Release(record.id);
+  auto entry = std::make_unique<Entry>();
+  Join(record, job, entry.get());
+  Entry* const holding = entry.get();
+  entries_[record.id] = std::move(entry);
+  Enter(holding);
+}
+
+void JobAdmitter::Join(const JobRecord& record, const job::Job& job, Entry* entry) {
+  entry->record = record;
+  entry->job = job;
+  entry->serial = ++serial_;
+}
+
+// Makes a flavor for an engine that was added after the start.
+void JobAdmitter::AddFlavor(const std::string& engine) {
+  if (std::ranges::find(flavors_, engine) != flavors_.end()) return;
+  flavors_.push_back(engine);
+  const Status set = scheduler_.SetPolicy(EnginesAsFlavors(flavors_), Now());
+  if (!set.ok()) LogWarning("engine {}: {}", engine, set.message());
+}
+
+// Gives the job to the scheduler.
+void JobAdmitter::Enter(Entry* entry) {
+  const JobRecord& record = entry->record;
+  AddFlavor(record.engine);
+  queue::JobSpec spec;
+  spec.id = record.id;
+  spec.name = record.name;
+  spec.user = record.user;
+  spec.team = record.team;
+  spec.engine = record.engine;
+  spec.flavors = {record.engine};
+  spec.request.unit = AmountsOf(queue::DemandOf(entry->job));
+  spec.order = record.order;
+  const Result<queue::JobRef> ref = scheduler_.Submit(std::move(spec), Now());
+  if (!ref.ok()) {
+    if (entry->waits()) Fail(record.id, ref.status());
+    return;
+  }
+  entry->ref = *ref;
+  ids_[*ref] = record.id;
+  if (!entry->waits()) {
+    const Status held = scheduler_.Restore(*ref, record.engine, 1, Now());
+    if (!held.ok()) LogWarning("job {}: its resources are not counted: {}", record.id, held.message());
+  }
+  Kick();
+}
+
+void JobAdmitter::Release(const std::string& id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  if (const queue::JobRef ref = found->second->ref; ref != queue::kNoIndex) {
+    scheduler_.End(ref, Now());
+    ids_.erase(ref);
+    Kick();
+  }
+  entries_.erase(found);
+}
+
+void JobAdmitter::Fail(const std::string& id, const Status& status) {
+  Entry* const entry = Find(id);
+  if (entry == nullptr || !entry->waits()) return;
+  const auto failed = std::move(entry->calls.on_failed);
+  Release(id);
+  tasks_.Post([failed, status] { failed(status); });
+}
+
+// ---- Machines -----------------------------------------------------------------------------------
+
+void JobAdmitter::AskMachines(const std::string& engine) {
+  Machines& machines = machines_[engine];
+  if (std::exchange(machines.asking, true)) return;
+  options_.engine_threads(engine)->Execute(
+      [this, engine, engines = options_.engines, poster = tasks_.poster()] {
+        const auto capacity = [&]() -> Result<engine::Capacity> {
+          TRY_ASSIGN(engine::Engine* const found, engines->Find(engine));
+          if (!found->HasOwnQueue()) return found->GetCapacity();
+          // Its own queue knows what is free.
+          return engine::Capacity{.cpu = 0, .memory_bytes = 0, .gpu = INT_MAX / 2};
+        }();
+        poster.Post([this, engine, capacity] { OnMachines(engine, capacity); });
+      });
+}
+
+void JobAdmitter::OnMachines(const std::string& engine, const Result<engine::Capacity>& capacity) {
+  Machines& machines = machines_[engine];
+  machines.asking = false;
+  machines.asked = options_.clock->Now();
+  std::vector<std::string> waiting;
+  for (const auto& [id, entry] : entries_) {
+    if (entry->record.engine == engine && entry->ref == queue::kNoIndex) waiting.push_back(id);
+  }
+  if (!capacity.ok()) {
+    if (machines.known) return LogWarning("engine {}: {}", engine, capacity.status().message());
+    const Status status(Code::kInternal, capacity.status().message());
+    for (const std::string& id : waiting) Fail(id, status);
+    return;
+  }
+  machines.known = true;
+  AddFlavor(engine);
+  scheduler_.SetMachines(engine, MachinesOf(*capacity), Now());
+  for (const std::string& id : waiting) {
+    if (Entry* const entry = Find(id)) Enter(entry);
+  }
+  Kick();
+}
+
+// ---- Decisions ----------------------------------------------------------------------------------
+
+// Several events that are handled together get one decision.
+void JobAdmitter::Kick() {
+  if (std::exchange(kicked_, true)) return;
+  tasks_.Post([this] {
+    kicked_ = false;
+    Decide();
+  });
+}
+
+void JobAdmitter::Decide() {
+  const std::vector<queue::Decision> decisions = scheduler_.Decide(Now());
+  for (const queue::Decision& decision : decisions) {
+    const auto id = ids_.find(decision.job);
+    Entry* const entry = id == ids_.end() ? nullptr : Find(id->second);
+    if (entry == nullptr || !entry->waits()) continue;
+    if (decision.action == queue::Action::kAdmit) {
+      entry->admitted = true;
+      if (!entry->storing) Admit(entry);
+    } else if (decision.action == queue::Action::kRefuse) {
+      Fail(entry->record.id,
+           Status(Code::kInternal, queue::ReasonText(scheduler_.state(), decision.job,
+                                                     decision.reason)));
+    }
+  }
+  for (const std::string& id : WaitingIds()) {
+    Entry* const entry = Find(id);
+    if (entry != nullptr && entry->decidable() && !entry->told) TellReason(entry);
+  }
+}
+
+std::vector<std::string> JobAdmitter::WaitingIds() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, entry] : entries_) {
+    if (entry->waits()) ids.push_back(id);
+  }
+  return ids;
+}
+
+void JobAdmitter::Admit(Entry* entry) {
+  entry->storing = true;
+  const Event admitted = StateEvent(options_.clock->Wall(), JobState::kAdmitted, "");
+  AppendCheck check;
+  check.after = entry->record.last_seq;
+  options_.store_threads->Execute([this, store = options_.store, id = entry->record.id,
+                                   serial = entry->serial, admitted, check,
+                                   poster = tasks_.poster()] {
+    const Status stored = store->AppendChecked(id, {&admitted, 1}, Durability::kWritten, check);
+    const Result<JobRecord> record = store->GetJob(id);
+    poster.Post([this, id, serial, stored, record] {
+      OnAdmissionStored(id, serial, stored, record);
+    });
+  });
+}
+
+void JobAdmitter::OnAdmissionStored(const std::string& id, int64_t serial, const Status& stored,
+                                    const Result<JobRecord>& record) {
+  Entry* const entry = Find(id);
+  if (entry == nullptr || entry->serial != serial) return;
+  entry->storing = false;
+  if (stored.ok() && record.ok()) {
+    entry->record = *record;
+    const auto admitted = std::move(entry->calls.on_admitted);
+    entry->calls = {};
+    return admitted(*record);
+  }
+  if (stored.code() == Code::kAborted && record.ok()) return Compare(id, record);
+  Fail(id, Status(Code::kInternal, (stored.ok() ? record.status() : stored).message()));
+}
+
+// ---- Reasons ------------------------------------------------------------------------------------
+
+void JobAdmitter::TellReason(Entry* entry) {
+  const queue::Reason reason = scheduler_.ReasonOf(entry->ref);
+  const std::string why = queue::ReasonText(scheduler_.state(), entry->ref, reason);
+  const bool first = !std::exchange(entry->told, true);
+  entry->reason = reason;
+  const Status waiting = entry->calls.on_wait(why, first);
+  if (!waiting.ok()) return Fail(entry->record.id, waiting);
+  StoreReason(entry, why);
+}
+
+void JobAdmitter::StoreReason(Entry* entry, const std::string& why) {
+  entry->storing = true;
+  const Event pending = StateEvent(options_.clock->Wall(), JobState::kPending, why);
+  AppendCheck check;
+  check.after = entry->record.last_seq;
+  options_.store_threads->Execute([this, store = options_.store, id = entry->record.id,
+                                   serial = entry->serial, pending, check,
+                                   poster = tasks_.poster()] {
+    const Status stored = store->AppendChecked(id, {&pending, 1}, Durability::kWritten, check);
+    const Result<JobRecord> record = store->GetJob(id);
+    poster.Post([this, id, serial, stored, record] {
+      Entry* const waiting = Find(id);
+      if (waiting == nullptr || waiting->serial != serial) return;
+      waiting->storing = false;
+      if (!stored.ok() && stored.code() != Code::kAborted)
+        LogWarning("job {}: the reason why it waits is not stored: {}", id, stored.message());
+      Compare(id, record);
+      if (Entry* const still = Find(id); still != nullptr && still->admitted && still->waits() &&
+                                         !still->storing)
+        Admit(still);
+    });
+  });
+}
+
+// Tells jobs what they wait for now, and finds those that another process has changed.
+void JobAdmitter::Tick() {
+  tick_ = 0;
+  int stored = 0;
+  const std::vector<std::string> waiting = WaitingIds();
+  if (waiting.empty()) return;
+  for (const std::string& id : waiting) {
+    Entry* const entry = Find(id);
+    if (entry == nullptr || !entry->decidable() || !entry->told) continue;
+    const queue::Reason reason = scheduler_.ReasonOf(entry->ref);
+    const bool same = reason.code == entry->reason.code && reason.other == entry->reason.other;
+    if (!same && stored++ < kReasonsStored) TellReason(entry);
+  }
+  Kick();  // what only time has changed
+  tick_ = options_.loop->After(kTick, [this] { Tick(); });
+  if (std::exchange(comparing_, true)) return;
+  options_.store_threads->Execute([this, store = options_.store, poster = tasks_.poster()] {
+    auto jobs = store->ListJobs({.ended = false, .limit = INT_MAX});
+    poster.Post([this, jobs = std::move(jobs)] {
+      comparing_ = false;
+      if (!jobs.ok()) return;
+      for (const JobRecord& job : *jobs) {
+        const Entry* const entry = Find(job.id);
+        // An older reading than what this object has written is no news.
+        if (entry != nullptr && entry->waits() && !entry->storing &&
+            job.last_seq > entry->record.last_seq)
+          Compare(job.id, job);
+      }
+    });
+  });
+}
+
+void JobAdmitter::Reread(const std::string& id) {
+  options_.store_threads->Execute([this, store = options_.store, id, poster = tasks_.poster()] {
+    const Result<JobRecord> record = store->GetJob(id);
+    poster.Post([this, id, record] {
+      const Entry* const entry = Find(id);
+      if (entry != nullptr && !entry->storing) Compare(id, record);
+    });
+  });
+}
+
+// Takes over what the store has of a waiting job.
+void JobAdmitter::Compare(const std::string& id, const Result<JobRecord>& record) {
+  Entry* const entry = Find(id);
+  if (entry == nullptr || !entry->waits() || !record.ok()) return;
+  if (record->state != JobState::kPending || record->owner != options_.self) {
+    const auto taken = std::move(entry->calls.on_taken);
+    Release(id);
+    tasks_.Post([taken, record = *record] { taken(record); });
+    return;
+  }
+  const bool changed = record->job != entry->record.job;
+  entry->record = *record;
+  if (!changed) {
+    if (entry->admitted && !entry->storing) Admit(entry);
+    return;
+  }
+  Result<job::Job> job = job::FromJson(record->job);
+  if (!job.ok()) return Fail(id, job.status());
+  AdmissionCallbacks calls = std::move(entry->calls);
+  const bool told = entry->told;
+  Wait(*record, *job, std::move(calls));
+  if (Entry* const again = Find(id)) again->told = told;
+}
+
+}  // namespace shoal::controller
