@@ -212,6 +212,14 @@ class SupervisorTest : public testing::Test {
     EXPECT_TRUE(id.ok()) << id.status().message();
     return id.value_or("");
   }
+  // The engine has 1 TiB in all.
+  std::string SubmitSized(const std::string& name, int64_t gibibytes) {
+    job::Job job = Named(name);
+    job.roles[0].resources.memory_bytes = gibibytes << 30;
+    const auto id = supervisor_->Submit(job, {.engine = "gate"});
+    EXPECT_TRUE(id.ok()) << id.status().message();
+    return id.value_or("");
+  }
   // Executes a command and returns its answer.
   Status Ask(const std::function<void(Supervisor::Done)>& command) {
     std::promise<Status> answer;
@@ -242,6 +250,77 @@ TEST_F(SupervisorTest, JobsRunToTheirEndsAndOutliveTheirController) {
     EXPECT_EQ(GetStringOr(store_->GetJob(id)->job, "on_controller_loss", ""), "keep");
     EXPECT_EQ(store_->GetJob(id)->engine, "gate");
   }
+}
+
+TEST_F(SupervisorTest, JobsWaitForMemoryInTheirOrder) {
+  const std::string first = SubmitSized("long", 800);
+  ASSERT_TRUE(told_.AwaitState(first, "running"));
+  std::vector<std::string> waiting;
+  for (int i = 0; i < 8; ++i) waiting.push_back(SubmitSized("wait", 600));
+  const std::string last = SubmitSized("small", 1);  // it fits, but is not first
+  ASSERT_TRUE(told_.AwaitState(last, "pending"));
+  EXPECT_THAT(store_->GetJob(last)->state, JobState::kPending);
+
+  // One of them is stopped, one suspended, one scaled to fewer tasks.
+  EXPECT_TRUE(Ask([&](auto done) { supervisor_->Drain(waiting[2], "enough", done); }).ok());
+  ASSERT_TRUE(told_.AwaitEnd(waiting[2]));
+  EXPECT_EQ(store_->GetJob(waiting[2])->state, JobState::kCancelled);
+  EXPECT_TRUE(Ask([&](auto done) { supervisor_->Suspend(waiting[3], "later", done); }).ok());
+  ASSERT_TRUE(told_.AwaitEnd(waiting[3]));
+  EXPECT_EQ(store_->GetJob(waiting[3])->state, JobState::kSuspended);
+  EXPECT_TRUE(Ask([&](auto done) { supervisor_->Scale(waiting[4], "worker", 2, "", done); }).ok());
+
+  EXPECT_TRUE(Ask([&](auto done) { supervisor_->Kill(first, "enough", done); }).ok());
+  // 2 × 600 GiB are more than there is at all: the fifth can never start.
+  const auto refused = told_.AwaitEnd(waiting[4]);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->state, JobState::kFailed);
+  EXPECT_THAT(refused->reason, HasSubstr("memory"));
+  WallTime before{};
+  for (const size_t i : {0, 1, 5, 6, 7}) {
+    const auto end = told_.AwaitEnd(waiting[i]);
+    ASSERT_TRUE(end) << i;
+    EXPECT_EQ(end->state, JobState::kSucceeded);
+    EXPECT_GE(end->started, before);
+    before = end->started;
+  }
+  const auto end = told_.AwaitEnd(last);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->state, JobState::kSucceeded);
+}
+
+// The next supervisor counts what runs, and goes on with what waits.
+TEST_F(SupervisorTest, AQueueIsTakenOver) {
+  const std::string holds = SubmitSized("long", 800);
+  ASSERT_TRUE(told_.AwaitState(holds, "running"));
+  const std::string waits = SubmitSized("wait", 600);
+  ASSERT_TRUE(told_.AwaitState(waits, "pending"));
+  Restart();
+  ASSERT_TRUE(supervisor_->AttachAll().ok());
+  const std::string small = SubmitSized("small", 600);
+  ASSERT_TRUE(told_.AwaitState(small, "pending"));
+  EXPECT_EQ(store_->GetJob(waits)->state, JobState::kPending);
+  EXPECT_TRUE(Ask([&](auto done) { supervisor_->Kill(holds, "enough", done); }).ok());
+  for (const std::string& id : {waits, small}) {
+    const auto end = told_.AwaitEnd(id);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->state, JobState::kSucceeded);
+  }
+}
+
+// A command of another process that shares the state home.
+TEST_F(SupervisorTest, AWaitingJobThatAnotherProcessEndsLeavesTheQueue) {
+  const std::string holds = SubmitSized("long", 800);
+  ASSERT_TRUE(told_.AwaitState(holds, "running"));
+  const std::string waits = SubmitSized("wait", 600);
+  ASSERT_TRUE(told_.AwaitState(waits, "pending"));
+  ControllerOptions options;
+  options.store = store_.get();
+  options.home = home_;
+  ASSERT_TRUE(Controller(options).EndWaiting(waits, "stopped").ok());
+  const auto end = told_.AwaitEnd(waits);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->state, JobState::kCancelled);
 }
 
 TEST_F(SupervisorTest, AnEngineThatDoesNotAnswerDelaysNoOtherJob) {
