@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -334,12 +335,17 @@ void JobAdmitter::Tick() {
     poster.Post([this, jobs = std::move(jobs)] {
       comparing_ = false;
       if (!jobs.ok()) return;
+      std::set<std::string> unfinished;
       for (const JobRecord& job : *jobs) {
+        unfinished.insert(job.id);
         const Entry* const entry = Find(job.id);
         // An older reading than what this object has written is no news.
         if (entry != nullptr && entry->waits() && !entry->storing &&
             job.last_seq > entry->record.last_seq)
           Compare(job.id, job);
+      }
+      for (const std::string& id : WaitingIds()) {
+        if (!unfinished.contains(id)) Reread(id);  // it has ended, or is newer than the list
       }
     });
   });

@@ -1,5 +1,6 @@
 #include "controller/supervisor/supervisor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <mutex>
@@ -249,8 +250,12 @@ Result<std::vector<std::string>> LoopSupervisor::AttachAll() {
 }
 
 Result<std::vector<std::string>> LoopSupervisor::AttachFree() {
-  TRY_ASSIGN(const std::vector<JobRecord> jobs,
+  TRY_ASSIGN(std::vector<JobRecord> jobs,
              options_.store->ListJobs({.ended = false, .limit = INT_MAX}));
+  // Those that hold resources first: what they hold is known when the first of the others is
+  // decided.
+  std::ranges::stable_partition(
+      jobs, [](const JobRecord& job) { return job.state != JobState::kPending; });
   std::vector<std::string> attached;
   size_t left = 0;
   for (const JobRecord& job : jobs) {
