@@ -15,11 +15,14 @@
 #include "controller/files/state_home.h"
 #include "controller/supervisor/supervisor.h"
 #include "host/files/blob_cache.h"
+#include "queue/policy/parse_policy.h"
 
 namespace shoal::api {
 namespace {
 
 constexpr size_t kRunBytes = 8;
+
+constexpr size_t kMaxQueuesFile = size_t{1} << 20;
 
 class LeadingServer final : public ActiveServer {
  public:
@@ -101,6 +104,12 @@ class LeadingServer final : public ActiveServer {
     options.self = options_.self;
     options.secrets = secrets_.get();
     options.lead = options_.lead;
+    if (!server_.queues_file.empty()) {
+      const std::string file = server_.queues_file.string();
+      auto text = ReadFile(file, kMaxQueuesFile);
+      if (!text.ok()) return text.status();
+      TRY_ASSIGN(options.queues, queue::ParsePolicy(*text, file));
+    }
     TRY_ASSIGN(supervisor_, controller::Supervisor::Start(std::move(options)));
     TRY_ASSIGN(attached_, supervisor_->AttachAll());
     return Status::Ok();

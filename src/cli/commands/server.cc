@@ -34,6 +34,7 @@ struct ServerArguments {
   std::string engine = "local";
   std::string url;
   std::vector<std::string> origins;
+  std::string queues;
   std::string secrets_key;
   std::string secrets_key_command;
 };
@@ -68,9 +69,11 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   options.default_engine = arguments.engine;
   options.public_url = arguments.url;
   options.allowed_origins = arguments.origins;
+  std::error_code error;
+  if (!arguments.queues.empty())
+    options.queues_file = std::filesystem::absolute(arguments.queues, error);
   if (!arguments.secrets_key.empty() && !arguments.secrets_key_command.empty())
     return InvalidArgument("got --secrets-key and --secrets-key-command, expected one of them");
-  std::error_code error;
   if (!arguments.secrets_key.empty())
     options.secrets_key = std::filesystem::absolute(arguments.secrets_key, error);
   options.secrets_key_command = arguments.secrets_key_command;
@@ -253,6 +256,9 @@ void AddServer(CLI::App& app, Run* chosen) {
                   "Origin of a page that may use the server (repeatable)")
       ->allow_extra_args(false)
       ->type_name("URL");
+  sub->add_option("--queues", arguments->queues,
+                  "File of queues, quotas and shares (docs/queue.md) [first in, first out]")
+      ->type_name("FILE");
   sub->add_option("--secrets-key", arguments->secrets_key,
                   "File of the key that seals secrets [secrets.key in the state directory]")
       ->type_name("FILE");

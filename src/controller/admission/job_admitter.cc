@@ -21,13 +21,26 @@ constexpr int kReasonsStored = 200;
 constexpr int64_t kKibibyte = 1024;
 constexpr int64_t kMilli = 1000;
 
-// One flavor for each engine, and one queue for all jobs, first in, first out on each engine.
+// One flavor for each engine, and one queue for all jobs: on each engine by priority, then first in,
+// first out.
 queue::Policy EnginesAsFlavors(const std::vector<std::string>& engines) {
   queue::Policy policy = queue::DefaultPolicy(engines);
   for (queue::Flavor& flavor : policy.flavors) flavor.engine = flavor.name;
-  for (queue::QueueSpec& queue : policy.queues) queue.order = queue::QueueOrder::kStrict;
+  for (queue::QueueSpec& queue : policy.queues) {
+    queue.order = queue::QueueOrder::kStrict;
+    queue.preempt_within = queue::PreemptRule::kNever;
+  }
   policy.grow = false;
   return policy;
+}
+
+// The job's queue; the default one of the policy for a job that names none.
+std::string QueueOf(const queue::Policy& policy, const job::Job& job) {
+  const bool named = job.queue != job::Job().queue ||
+                     std::ranges::any_of(policy.queues, [&](const queue::QueueSpec& queue) {
+                       return queue.name == job.queue;
+                     });
+  return named ? job.queue : policy.default_queue;
 }
 
 queue::Amounts AmountsOf(const queue::Demand& demand) {
@@ -57,6 +70,7 @@ struct JobAdmitter::Entry {
   bool storing = false;                 // an event of it is being written
   bool admitted = false;                // decided; stored when `storing` ends
   bool told = false;                    // on_wait was called
+  std::string flavor;                   // of the admission
   queue::Reason reason;                 // last stored
 
   bool waits() const { return calls.on_admitted != nullptr; }
@@ -68,8 +82,8 @@ struct JobAdmitter::Entry {
 JobAdmitter::JobAdmitter(JobAdmitterOptions options)
     : options_(std::move(options)),
       tasks_(options_.loop),
-      flavors_(options_.engines->names()),
-      scheduler_(EnginesAsFlavors(flavors_)) {}
+      policy_(options_.policy ? *options_.policy : EnginesAsFlavors(options_.engines->names())),
+      scheduler_(policy_) {}
 
 JobAdmitter::~JobAdmitter() { options_.loop->Cancel(tick_); }
 
@@ -98,13 +112,14 @@ void JobAdmitter::Wait(const JobRecord& record, const job::Job& job, AdmissionCa
   if (tick_ == 0) tick_ = options_.loop->After(kTick, [this] { Tick(); });
 }
 
-void JobAdmitter::Hold(const JobRecord& record, const job::Job& job) {
+void JobAdmitter::Hold(const JobRecord& record, const job::Job& job, const std::string& flavor) {
   Release(record.id);
   auto entry = std::make_unique<Entry>();
   Join(record, job, entry.get());
   Entry* const holding = entry.get();
   entries_[record.id] = std::move(entry);
-  Enter(holding);
+  if (Enter(holding)) Restore(holding, flavor);
+  if (tick_ == 0) tick_ = options_.loop->After(kTick, [this] { Tick(); });
 }
 
 void JobAdmitter::Join(const JobRecord& record, const job::Job& job, Entry* entry) {
@@ -115,14 +130,18 @@ void JobAdmitter::Join(const JobRecord& record, const job::Job& job, Entry* entr
 
 // Makes a flavor for an engine that was added after the start.
 void JobAdmitter::AddFlavor(const std::string& engine) {
-  if (std::ranges::find(flavors_, engine) != flavors_.end()) return;
-  flavors_.push_back(engine);
-  const Status set = scheduler_.SetPolicy(EnginesAsFlavors(flavors_), Now());
+  if (options_.policy) return;
+  std::vector<std::string> names;
+  for (const queue::Flavor& flavor : policy_.flavors) names.push_back(flavor.name);
+  if (std::ranges::find(names, engine) != names.end()) return;
+  names.push_back(engine);
+  policy_ = EnginesAsFlavors(names);
+  const Status set = scheduler_.SetPolicy(policy_, Now());
   if (!set.ok()) LogWarning("engine {}: {}", engine, set.message());
 }
 
-// Gives the job to the scheduler.
-void JobAdmitter::Enter(Entry* entry) {
+// Gives the job to the scheduler. False if it does not take it.
+bool JobAdmitter::Enter(Entry* entry) {
   const JobRecord& record = entry->record;
   AddFlavor(record.engine);
   queue::JobSpec spec;
@@ -131,21 +150,38 @@ void JobAdmitter::Enter(Entry* entry) {
   spec.user = record.user;
   spec.team = record.team;
   spec.engine = record.engine;
-  spec.flavors = {record.engine};
+  if (options_.policy) {
+    spec.queue = QueueOf(policy_, entry->job);
+    spec.run_time = entry->job.limits.deadline;  // no longer than that; 0: unknown
+  } else {
+    spec.flavors = {record.engine};
+  }
+  spec.priority = entry->job.priority;
   spec.request.unit = AmountsOf(queue::DemandOf(entry->job));
   spec.order = record.order;
   const Result<queue::JobRef> ref = scheduler_.Submit(std::move(spec), Now());
   if (!ref.ok()) {
     if (entry->waits()) Fail(record.id, ref.status());
-    return;
+    return false;
   }
   entry->ref = *ref;
   ids_[*ref] = record.id;
-  if (!entry->waits()) {
-    const Status held = scheduler_.Restore(*ref, record.engine, 1, Now());
-    if (!held.ok()) LogWarning("job {}: its resources are not counted: {}", record.id, held.message());
-  }
   Kick();
+  return true;
+}
+
+void JobAdmitter::Restore(Entry* entry, const std::string& flavor) {
+  const std::string& engine = entry->record.engine;
+  std::vector<std::string> flavors = {flavor};
+  for (const queue::Flavor& one : policy_.flavors) {
+    if (one.engine == engine || one.engine.empty()) flavors.push_back(one.name);
+  }
+  Status held = InvalidArgument("the policy has no flavor for engine " + engine);
+  for (const std::string& one : flavors) {
+    if (!one.empty()) held = scheduler_.Restore(entry->ref, one, 1, Now());
+    if (held.ok()) return;
+  }
+  LogWarning("job {}: what it holds is not counted: {}", entry->record.id, held.message());
 }
 
 void JobAdmitter::Release(const std::string& id) {
@@ -200,7 +236,11 @@ void JobAdmitter::OnMachines(const std::string& engine, const Result<engine::Cap
   }
   machines.known = true;
   AddFlavor(engine);
-  scheduler_.SetMachines(engine, MachinesOf(*capacity), Now());
+  // The capacity of an engine with several flavors is not known by flavor: the quotas limit it.
+  std::vector<std::string> flavors;
+  for (const queue::Flavor& flavor : policy_.flavors)
+    if (flavor.engine == engine) flavors.push_back(flavor.name);
+  if (flavors.size() == 1) scheduler_.SetMachines(flavors[0], MachinesOf(*capacity), Now());
   for (const std::string& id : waiting) {
     if (Entry* const entry = Find(id)) Enter(entry);
   }
@@ -221,11 +261,13 @@ void JobAdmitter::Kick() {
 void JobAdmitter::Decide() {
   const std::vector<queue::Decision> decisions = scheduler_.Decide(Now());
   for (const queue::Decision& decision : decisions) {
+    if (decision.action == queue::Action::kPreempt) Preempt(decision);
     const auto id = ids_.find(decision.job);
     Entry* const entry = id == ids_.end() ? nullptr : Find(id->second);
     if (entry == nullptr || !entry->waits()) continue;
     if (decision.action == queue::Action::kAdmit) {
       entry->admitted = true;
+      entry->flavor = policy_.flavors[static_cast<size_t>(decision.flavor)].name;
       if (!entry->storing) Admit(entry);
     } else if (decision.action == queue::Action::kRefuse) {
       Fail(entry->record.id,
@@ -239,6 +281,18 @@ void JobAdmitter::Decide() {
   }
 }
 
+void JobAdmitter::Preempt(const queue::Decision& decision) {
+  const auto id = ids_.find(decision.job);
+  if (id == ids_.end() || !options_.preempt) return;
+  const auto other = ids_.find(decision.beneficiary);
+  const Entry* const taker = other == ids_.end() ? nullptr : Find(other->second);
+  const std::string reason =
+      taker != nullptr
+          ? "preempted for " + taker->record.name + " (" + taker->record.id + ")"
+          : "preempted: " + queue::ReasonText(scheduler_.state(), decision.job, decision.reason);
+  options_.preempt(id->second, reason);
+}
+
 std::vector<std::string> JobAdmitter::WaitingIds() const {
   std::vector<std::string> ids;
   for (const auto& [id, entry] : entries_) {
@@ -249,7 +303,8 @@ std::vector<std::string> JobAdmitter::WaitingIds() const {
 
 void JobAdmitter::Admit(Entry* entry) {
   entry->storing = true;
-  const Event admitted = StateEvent(options_.clock->Wall(), JobState::kAdmitted, "");
+  Event admitted = StateEvent(options_.clock->Wall(), JobState::kAdmitted, "");
+  if (options_.policy) admitted.body[kFlavorField] = entry->flavor;
   AppendCheck check;
   check.after = entry->record.last_seq;
   options_.store_threads->Execute([this, store = options_.store, id = entry->record.id,
@@ -319,7 +374,7 @@ void JobAdmitter::Tick() {
   tick_ = 0;
   int stored = 0;
   const std::vector<std::string> waiting = WaitingIds();
-  if (waiting.empty()) return;
+  if (waiting.empty() && (!options_.policy || entries_.empty())) return;
   for (const std::string& id : waiting) {
     Entry* const entry = Find(id);
     if (entry == nullptr || !entry->decidable() || !entry->told) continue;
@@ -329,7 +384,7 @@ void JobAdmitter::Tick() {
   }
   Kick();  // what only time has changed
   tick_ = options_.loop->After(kTick, [this] { Tick(); });
-  if (std::exchange(comparing_, true)) return;
+  if (waiting.empty() || std::exchange(comparing_, true)) return;
   options_.store_threads->Execute([this, store = options_.store, poster = tasks_.poster()] {
     auto jobs = store->ListJobs({.ended = false, .limit = INT_MAX});
     poster.Post([this, jobs = std::move(jobs)] {

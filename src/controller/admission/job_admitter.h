@@ -19,6 +19,7 @@
 #include "job/spec/job.h"
 #include "net/event_loop.h"
 #include "queue/core/scheduler.h"
+#include "queue/policy/policy.h"
 
 namespace shoal::controller {
 
@@ -44,7 +45,15 @@ struct JobAdmitterOptions {
   // Threads for calls of the store and of an engine.
   Executor* store_threads = nullptr;
   std::function<Executor*(const std::string& engine)> engine_threads;
+  // Queues, quotas and shares (docs/queue.md). None: one queue, first in, first out on each engine,
+  // limited by what the engine has.
+  std::optional<queue::Policy> policy = {};
+  // Carries out a preemption: the job is to save, to stop, and to wait again.
+  std::function<void(const std::string& id, const std::string& reason)> preempt = {};
 };
+
+// The field of an admission's event with the flavor that the job got.
+inline constexpr const char* kFlavorField = "flavor";
 
 // Must be used on the loop's thread, and destroyed there or when the loop has ended.
 //
@@ -56,8 +65,9 @@ class JobAdmitter {
 
   // A pending job. Ends with one call of on_admitted, on_taken or on_failed, or with Release.
   void Wait(const JobRecord& record, const job::Job& job, AdmissionCallbacks calls);
-  // A job that was admitted by an earlier supervisor holds its resources.
-  void Hold(const JobRecord& record, const job::Job& job);
+  // A job that was admitted by an earlier supervisor holds its resources. `flavor`: kFlavorField of
+  // its admission; empty if it has none.
+  void Hold(const JobRecord& record, const job::Job& job, const std::string& flavor);
   // The job was changed in the store while it waits: decides anew.
   void Reread(const std::string& id);
   // The job has ended, was suspended, or does not wait any longer. Unknown ids are ignored.
@@ -74,10 +84,12 @@ class JobAdmitter {
 
   queue::Millis Now() const;
   void Join(const JobRecord& record, const job::Job& job, Entry* entry);
+  void Restore(Entry* entry, const std::string& flavor);
+  void Preempt(const queue::Decision& decision);
   void AskMachines(const std::string& engine);
   void OnMachines(const std::string& engine, const Result<engine::Capacity>& capacity);
   void AddFlavor(const std::string& engine);
-  void Enter(Entry* entry);
+  bool Enter(Entry* entry);
   void Kick();
   void Decide();
   void Admit(Entry* entry);
@@ -93,7 +105,7 @@ class JobAdmitter {
 
   const JobAdmitterOptions options_;
   LoopTaskGroup tasks_;
-  std::vector<std::string> flavors_;  // of the scheduler's policy: the engines
+  queue::Policy policy_;  // that the scheduler has
   queue::Scheduler scheduler_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   std::map<queue::JobRef, std::string> ids_;

@@ -33,6 +33,19 @@ constexpr Duration kRecoverInterval = std::chrono::seconds(5);
 // Time that an engine gets to remove what an earlier cleanup left behind.
 constexpr std::chrono::milliseconds kLeftoverPatience{10'000};
 
+// Records of jobs that were preempted and do not wait again yet.
+constexpr const char* kPreempted = "preempted";
+
+// Of the last admission; empty if it has none.
+std::string FlavorOf(const std::vector<Event>& events) {
+  std::string flavor;
+  for (const Event& event : events) {
+    if (event.type == job::NameOf(JobState::kAdmitted))
+      flavor = GetStringOr(event.body, kFlavorField, "");
+  }
+  return flavor;
+}
+
 Status EndedAlready(const JobRecord& job) {
   return FailedPrecondition("job " + job.id + " has ended: " + std::string(job::NameOf(job.state)) +
                             (job.reason.empty() ? "" : ": " + job.reason));
@@ -84,12 +97,15 @@ class LoopSupervisor final : public Supervisor {
   // Loads the job and starts its run on the loop's thread.
   Status StartRun(const std::string& id, const ControllerOptions& options);
   Observer ObserverOf(const std::string& id);
+  void Preempt(const std::string& id, const std::string& reason);
+  Status RequeuePreempted(const std::string& id);
   void EndRun(const std::string& id);
   // Calls `call` on the loop's thread with the job's run, or without one `otherwise` in the pool.
   void WithRun(const std::string& id, std::function<void(JobRun*)> call,
                std::function<void()> otherwise);
   // Executes `call` in the pool and delivers its result on the loop's thread.
   void CallStore(std::function<Status()> call, Done done);
+  Status CheckQueue(const job::Job& job) const;
   Status EndIdle(const std::string& id, const std::string& reason);
   Status ResumeNow(const std::string& id);
   void Stop(const std::string& id, const std::string& reason, Done done,
@@ -109,6 +125,7 @@ class LoopSupervisor final : public Supervisor {
   std::map<std::string, std::unique_ptr<JobRun>> runs_;
   std::set<std::string> waiting_;
   std::multimap<std::string, std::function<void()>> after_end_;
+  std::set<std::string> preempted_;  // whose runs are to be suspended, and then wait again
   bool recovering_ = false;      // of the loop's thread
   std::atomic<size_t> left_{0};  // jobs that could not be taken over
   mutable std::mutex mu_;
@@ -130,6 +147,10 @@ JobAdmitterOptions LoopSupervisor::AdmitterOptions() {
   options.self = options_.self;
   options.store_threads = store_pool_.get();
   options.engine_threads = [this](const std::string& engine) { return PoolOf(engine); };
+  options.policy = options_.queues;
+  options.preempt = [this](const std::string& id, const std::string& reason) {
+    Preempt(id, reason);
+  };
   return options;
 }
 
@@ -177,6 +198,34 @@ Observer LoopSupervisor::ObserverOf(const std::string& id) {
   return observer;
 }
 
+// Marks the job, so that a later supervisor resumes it too, and suspends it; EndRun lets it wait
+// again.
+void LoopSupervisor::Preempt(const std::string& id, const std::string& reason) {
+  if (!preempted_.insert(id).second) return;
+  CallStore(
+      [this, id, reason]() -> Status {
+        return options_.store->records()
+            .Put(kPreempted, id, {{"reason", reason}}, kAnyVersion, options_.clock->Wall())
+            .status();
+      },
+      [this, id, reason](const Status& marked) {
+        const auto run = runs_.find(id);
+        if (run == runs_.end()) return;
+        if (!marked.ok()) LogWarning("job {}: {}: {}", id, reason, marked.message());
+        run->second->Suspend(reason);
+      });
+}
+
+// A job that was preempted waits again, if it has been suspended and did not end.
+Status LoopSupervisor::RequeuePreempted(const std::string& id) {
+  const Result<JobRecord> job = options_.store->GetJob(id);
+  const bool waits = job.ok() && job->state == JobState::kSuspended;
+  if (waits) TRY(ResumeNow(id));
+  const Status unmarked =
+      options_.store->records().Delete(kPreempted, id, kAnyVersion, options_.clock->Wall());
+  return unmarked.code() == Code::kNotFound ? Status::Ok() : unmarked;
+}
+
 void LoopSupervisor::EndRun(const std::string& id) {
   runs_.erase(id);
   waiting_.erase(id);
@@ -190,6 +239,11 @@ void LoopSupervisor::EndRun(const std::string& id) {
   for (auto it = first; it != last; ++it) calls.push_back(std::move(it->second));
   after_end_.erase(first, last);
   for (const auto& call : calls) call();
+  if (preempted_.erase(id) == 0) return;
+  CallStore([this, id] { return RequeuePreempted(id); },
+            [id](const Status& done) {
+              if (!done.ok()) LogWarning("job {}: not queued again: {}", id, done.message());
+            });
 }
 
 Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& options) {
@@ -201,7 +255,8 @@ Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& 
     ids_.insert(id);
   }
   loop_.Post([this, id, options, stored = std::make_shared<StoredRun>(std::move(stored))] {
-    if (stored->record.state != JobState::kPending) admitter_->Hold(stored->record, stored->job);
+    if (stored->record.state != JobState::kPending)
+      admitter_->Hold(stored->record, stored->job, FlavorOf(stored->events));
     runs_[id] = StartJobRun(options, &loop_, std::move(*stored), ObserverOf(id));
   });
   return Status::Ok();
@@ -212,7 +267,26 @@ std::vector<std::string> LoopSupervisor::running() const {
   return {ids_.begin(), ids_.end()};
 }
 
+// InvalidArgument for a queue that the policy does not have.
+Status LoopSupervisor::CheckQueue(const job::Job& job) const {
+  if (job.queue == job::Job().queue) return Status::Ok();
+  if (!options_.queues)
+    return InvalidArgument("queue: got " + job.queue +
+                           ", but this server has one queue; an administrator makes others with "
+                           "`shoal server --queues FILE`");
+  std::string names;
+  for (const queue::QueueSpec& queue : options_.queues->queues) {
+    const bool leaf = std::ranges::none_of(
+        options_.queues->queues,
+        [&](const queue::QueueSpec& other) { return other.parent == queue.name; });
+    if (leaf && queue.name == job.queue) return Status::Ok();
+    if (leaf) names += (names.empty() ? "" : ", ") + queue.name;
+  }
+  return InvalidArgument("queue: got " + job.queue + ", expected one of " + names);
+}
+
 Result<std::string> LoopSupervisor::Submit(const job::Job& job, const SubmitOptions& options) {
+  TRY(CheckQueue(job));
   job::Job whole = job;
   options_.engines->SetDefaults(options.engine, &whole);
   whole.on_controller_loss = job::OnControllerLoss::kKeep;
@@ -244,7 +318,17 @@ bool LoopSupervisor::IsFree(const JobRecord& job) const {
 
 Result<std::vector<std::string>> LoopSupervisor::AttachAll() {
   TRY_ASSIGN(const std::vector<std::string> attached, AttachFree());
+  std::vector<std::string> to_requeue;
   RecoverOthers(true);
+  TRY_ASSIGN(const RecordPage preempted, options_.store->records().List(kPreempted, "", "", 1000));
+  for (const Record& record : preempted.records) {
+    const std::lock_guard lock(mu_);
+    if (!ids_.contains(record.key)) to_requeue.push_back(record.key);
+  }
+  for (const std::string& id : to_requeue) {
+    if (const Status done = RequeuePreempted(id); !done.ok())
+      LogWarning("job {}: not queued again: {}", id, done.message());
+  }
   TRY(RemoveUnusedMarks(options_.home.root(), options_.self, options_.store));
   return attached;
 }

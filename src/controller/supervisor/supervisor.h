@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "controller/store/lease.h"
 #include "controller/store/store.h"
 #include "job/spec/job.h"
+#include "queue/policy/policy.h"
 
 namespace shoal::controller {
 
@@ -38,6 +40,8 @@ struct SupervisorOptions {
   const Clock* clock = RealClock::Get();
   std::string program;   // absolute path of shoal, used to start coordinators and launchers
   ProcessIdentity self;  // CurrentProcess()
+  // The queues of jobs (docs/queue.md). None: one queue, first in, first out on each engine.
+  std::optional<queue::Policy> queues = {};
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
   // Of several servers that share the store, this one leads, and the store has its fence
   // (Leader). Jobs of earlier epochs are taken over even if their server's process lives, since it
