@@ -43,7 +43,8 @@ struct ServerOptions {
   std::vector<std::string> allowed_origins;
   std::string program;  // absolute path of shoal
   std::string version;
-  std::filesystem::path queues_file;  // the policy of the queues (docs/queue.md); empty: first in, first out
+  std::filesystem::path
+      queues_file;  // the policy of the queues (docs/queue.md); empty: first in, first out
   std::filesystem::path secrets_key;  // file of the key of secrets; empty: in `state`
   std::string secrets_key_command;    // prints it instead (controller/secrets/secret_vault.h)
   const Clock* clock = RealClock::Get();

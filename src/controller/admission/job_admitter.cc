@@ -21,8 +21,8 @@ constexpr int kReasonsStored = 200;
 constexpr int64_t kKibibyte = 1024;
 constexpr int64_t kMilli = 1000;
 
-// One flavor for each engine, and one queue for all jobs: on each engine by priority, then first in,
-// first out.
+// One flavor for each engine, and one queue for all jobs: on each engine by priority, then first
+// in, first out.
 queue::Policy EnginesAsFlavors(const std::vector<std::string>& engines) {
   queue::Policy policy = queue::DefaultPolicy(engines);
   for (queue::Flavor& flavor : policy.flavors) flavor.engine = flavor.name;
@@ -74,9 +74,7 @@ struct JobAdmitter::Entry {
   queue::Reason reason;                 // last stored
 
   bool waits() const { return calls.on_admitted != nullptr; }
-  bool decidable() const {
-    return waits() && ref != queue::kNoIndex && !storing && !admitted;
-  }
+  bool decidable() const { return waits() && ref != queue::kNoIndex && !storing && !admitted; }
 };
 
 JobAdmitter::JobAdmitter(JobAdmitterOptions options)
@@ -271,8 +269,8 @@ void JobAdmitter::Decide() {
       if (!entry->storing) Admit(entry);
     } else if (decision.action == queue::Action::kRefuse) {
       Fail(entry->record.id,
-           Status(Code::kInternal, queue::ReasonText(scheduler_.state(), decision.job,
-                                                     decision.reason)));
+           Status(Code::kInternal,
+                  queue::ReasonText(scheduler_.state(), decision.job, decision.reason)));
     }
   }
   for (const std::string& id : WaitingIds()) {
@@ -312,9 +310,8 @@ void JobAdmitter::Admit(Entry* entry) {
                                    poster = tasks_.poster()] {
     const Status stored = store->AppendChecked(id, {&admitted, 1}, Durability::kWritten, check);
     const Result<JobRecord> record = store->GetJob(id);
-    poster.Post([this, id, serial, stored, record] {
-      OnAdmissionStored(id, serial, stored, record);
-    });
+    poster.Post(
+        [this, id, serial, stored, record] { OnAdmissionStored(id, serial, stored, record); });
   });
 }
 
@@ -362,8 +359,8 @@ void JobAdmitter::StoreReason(Entry* entry, const std::string& why) {
       if (!stored.ok() && stored.code() != Code::kAborted)
         LogWarning("job {}: the reason why it waits is not stored: {}", id, stored.message());
       Compare(id, record);
-      if (Entry* const still = Find(id); still != nullptr && still->admitted && still->waits() &&
-                                         !still->storing)
+      if (Entry* const still = Find(id);
+          still != nullptr && still->admitted && still->waits() && !still->storing)
         Admit(still);
     });
   });

@@ -23,9 +23,7 @@ void AdmissionWaiter::Begin(const JobRecord& record, const job::Job& job) {
   if (state_ == State::kStopped) return;
   if (options_->admitter == nullptr) return Check();
   // The last call: the job does not wait with the admitter any longer. False after Stop.
-  const auto leave = [this] {
-    return std::exchange(state_, State::kStopped) != State::kStopped;
-  };
+  const auto leave = [this] { return std::exchange(state_, State::kStopped) != State::kStopped; };
   AdmissionCallbacks calls;
   calls.on_admitted = [this, leave](JobRecord admitted) {
     if (leave()) callbacks_.on_admitted(std::move(admitted));

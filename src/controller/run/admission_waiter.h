@@ -1,5 +1,5 @@
-// A submitted job before its admission: waits for the supervisor's admitter, or without one asks the
-// queue, and asks again after every change of the store. Used by job_run.cc.
+// A submitted job before its admission: waits for the supervisor's admitter, or without one asks
+// the queue, and asks again after every change of the store. Used by job_run.cc.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,8 @@ class AdmissionWaiter {
 
   // Begins to wait with the supervisor's admitter, if there is one.
   void Begin(const JobRecord& record, const job::Job& job);
-  // Asks the queue, for the first time or after a change of the job in the store. Ends with a call of on_admitted, on_taken or on_failed, or with Stop.
+  // Asks the queue, for the first time or after a change of the job in the store. Ends with a call
+  // of on_admitted, on_taken or on_failed, or with Stop.
   void Check();
   // No further calls.
   void Stop();
@@ -50,7 +51,7 @@ class AdmissionWaiter {
   LoopTaskGroup* const tasks_;
   const AdmissionCallbacks callbacks_;
   State state_ = State::kIdle;  // kAskingOld: the store has changed since the question
-  bool begun_ = false;  // with the admitter
+  bool begun_ = false;          // with the admitter
   std::string wait_reason_;
   std::unique_ptr<Store::Watcher> watch_;
 };

@@ -55,7 +55,7 @@ struct ControllerOptions {
   // A job that waits in the queue recovers jobs of dead controllers, which may hold the resources
   // it waits for.
   bool recovers_others = true;
-  RunExecutors executors = {};      // of a supervisor
+  RunExecutors executors = {};  // of a supervisor
   // Of a supervisor: admits its jobs. Null: each waiting job asks the queue over the store.
   JobAdmitter* admitter = nullptr;
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused

@@ -126,8 +126,8 @@ class LoopSupervisor final : public Supervisor {
   std::set<std::string> waiting_;
   std::multimap<std::string, std::function<void()>> after_end_;
   std::set<std::string> preempted_;  // whose runs are to be suspended, and then wait again
-  bool recovering_ = false;      // of the loop's thread
-  std::atomic<size_t> left_{0};  // jobs that could not be taken over
+  bool recovering_ = false;          // of the loop's thread
+  std::atomic<size_t> left_{0};      // jobs that could not be taken over
   mutable std::mutex mu_;
   std::set<std::string> ids_;  // guarded by mu_: of runs that exist or are being started
   std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_;  // guarded by mu_
