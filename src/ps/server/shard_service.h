@@ -51,7 +51,7 @@ class ShardService {
       std::function<Result<std::vector<RestoredRows>>(const std::set<uint32_t>& shards)>;
   // After the restore at the start, and before the first connection. A client, or another server,
   // may then tell this one that it owns shards whose rows did not come with a move: it was started
-  // again, and nobody who knew their owners could be asked. Their rows are read from the checkpoint
+  // again, and no other server knew their owners then. Their rows are read from the checkpoint
   // before they are served. Not with replicas.
   void SetReadRows(ReadRows read) { read_rows_ = std::move(read); }
   // The version of the set of shards that this server owns; grows whenever it changes.
