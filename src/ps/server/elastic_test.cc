@@ -385,7 +385,7 @@ TEST(ElasticTest, DrainedServersGetNothingByThemselves) {
   pusher.Start();
   ASSERT_TRUE(pusher.MoreRounds(1));
   auto admin = cluster.ConnectAdmin();
-  ASSERT_OK(admin->RebalanceShards({.drain = {1}}, seconds(20)));
+  ASSERT_OK(admin->RebalanceShards({.drain = {1}}));
   cluster.AddServer();
   // So the balancer is at work.
   EXPECT_TRUE(Eventually([&] { return RowsAt(&cluster, 3) > 0; }));
