@@ -178,7 +178,8 @@ Context MakeContext(const CLI::App& app) {
 }
 
 // Opens closed descriptors 0, 1 and 2 on /dev/null; otherwise the next opened file would take their
-// numbers. The standard output stays unwritable: a command whose result goes nowhere fails.
+// numbers. The standard output stays unwritable: a command whose result goes nowhere fails, unless
+// its purpose is an effect (DiscardIfStdoutIsClosed).
 void OpenStandardDescriptors() {
   const auto next = [] {
     const bool output = fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) < 0;

@@ -185,6 +185,10 @@ class BadRunTest(RunTest):
         code, _, err = self.home.run("jobs")
         self.assertEqual(code, 1)
         self.assertRegex(err, r"^shoal: .*shoal\.db: the file is damaged.*\n$")
+        code, out, _ = self.home.run("doctor", "--json")
+        records = next(one for one in json.loads(out)["findings"] if one["name"] == "records")
+        self.assertEqual((code, records["verdict"]), (1, "bad"))
+        self.assertIn("the file is damaged", records["meaning"])
 
 
 class StopTest(RunTest):

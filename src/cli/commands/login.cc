@@ -60,7 +60,7 @@ Result<std::string> SignIn(const LoginArguments& arguments) {
 
 int Login(const LoginArguments& arguments) {
   const Result<std::string> done = SignIn(arguments);
-  return done.ok() ? PrintResult(*done) : PrintError(done.status());
+  return done.ok() ? PrintConfirmation(*done) : PrintError(done.status());
 }
 
 Result<std::string> SignOut(const std::string& text) {
@@ -79,7 +79,7 @@ Result<std::string> SignOut(const std::string& text) {
 
 int Logout(const std::string& url) {
   const Result<std::string> done = SignOut(url);
-  return done.ok() ? PrintResult(*done) : PrintError(done.status());
+  return done.ok() ? PrintConfirmation(*done) : PrintError(done.status());
 }
 
 constexpr const char* kLoginFooter = R"help(Examples:

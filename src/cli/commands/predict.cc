@@ -109,11 +109,10 @@ int PrintPredictions(const Context& context, const PredictArguments& arguments) 
         missing.size(), fmt::join(missing, ", ")));
   }
   if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
-  if (!arguments.output.empty()) {
-    const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
-    if (!written.ok()) return PrintError(written);
-  }
-  return PrintResult(SummaryOf(*predictions, arguments, context.json));
+  const std::string summary = SummaryOf(*predictions, arguments, context.json);
+  if (arguments.output.empty()) return PrintResult(summary);
+  const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
+  return written.ok() ? PrintConfirmation(summary) : PrintError(written);
 }
 
 constexpr const char* kPredictFooter = R"help(Examples:

@@ -46,10 +46,10 @@ int ScaleRole(const Context& context, const ScaleArguments& arguments) {
   std::string id;
   const Status done = ScaleJob(context, arguments, &id);
   if (!done.ok()) return PrintError(done);
-  return PrintResult((context.json
-                          ? ToText(json::object{{"job", id}, {"scaled", arguments.request}})
-                          : id + " " + arguments.request) +
-                     "\n");
+  return PrintConfirmation((context.json
+                                ? ToText(json::object{{"job", id}, {"scaled", arguments.request}})
+                                : id + " " + arguments.request) +
+                           "\n");
 }
 
 constexpr const char* kScaleFooter = R"help(Examples:

@@ -157,6 +157,7 @@ Status Schedule(const Context& context, const ScheduleArguments& arguments) {
                            "schedule --help`");
   if (arguments.now && arguments.remove.empty())
     return InvalidArgument("got --now without --remove, expected both");
+  if (!arguments.list) DiscardIfStdoutIsClosed();
   if (!arguments.file.empty()) return ScheduleFile(context, arguments);
   TRY_ASSIGN(const auto schedules, MakeSchedules(arguments.engine, {}));
   if (arguments.list) return List(context, schedules.get());

@@ -183,10 +183,10 @@ int CopyState(const CopyArguments& arguments, bool restore) {
   const Result<api::BackupResult> copied = restore ? api::Restore(arguments.directory, *state)
                                                    : api::Backup(*state, arguments.directory);
   if (!copied.ok()) return PrintError(copied.status());
-  return PrintResult(fmt::format("{} of {} {}: the records and {} files, {:.1f} MB\n",
-                                 restore ? "restored" : "backup", state->string(),
-                                 (restore ? "from " : "in ") + arguments.directory, copied->files,
-                                 static_cast<double>(copied->bytes) / 1e6));
+  return PrintConfirmation(fmt::format("{} of {} {}: the records and {} files, {:.1f} MB\n",
+                                       restore ? "restored" : "backup", state->string(),
+                                       (restore ? "from " : "in ") + arguments.directory,
+                                       copied->files, static_cast<double>(copied->bytes) / 1e6));
 }
 
 void AddCopy(CLI::App* server, bool restore, Run* chosen) {

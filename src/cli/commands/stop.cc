@@ -32,10 +32,10 @@ int Stop(const Context& context, const StopArguments& arguments) {
     if (!found.ok()) return PrintError(found.status());
   }
   const JobRecord* const job = &found->record;
-  if (context.json) return PrintResult(ToText(controller::JobToJson(*job, false)) + "\n");
-  return PrintResult(job->id + (over ? " has ended already: " : " ") +
-                     std::string(job::NameOf(job->state)) +
-                     (job->reason.empty() ? "" : ": " + job->reason) + "\n");
+  if (context.json) return PrintConfirmation(ToText(controller::JobToJson(*job, false)) + "\n");
+  return PrintConfirmation(job->id + (over ? " has ended already: " : " ") +
+                           std::string(job::NameOf(job->state)) +
+                           (job->reason.empty() ? "" : ": " + job->reason) + "\n");
 }
 
 constexpr const char* kStopFooter = R"help(Examples:

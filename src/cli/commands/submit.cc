@@ -52,7 +52,7 @@ Result<std::string> SubmitFile(const Context& context, const SubmitArguments& ar
 
 int Submit(const Context& context, const SubmitArguments& arguments) {
   const Result<std::string> done = SubmitFile(context, arguments);
-  return done.ok() ? PrintResult(*done + "\n") : PrintError(done.status());
+  return done.ok() ? PrintConfirmation(*done + "\n") : PrintError(done.status());
 }
 
 constexpr const char* kSubmitFooter = R"help(Examples:

@@ -32,8 +32,8 @@ int Suspend(const Context& context, const std::string& prefix) {
   if (!found.ok()) return PrintError(found.status());
   const JobRecord* const job = &found->record;
   if (job->state != JobState::kSuspended) return PrintError(Ended(*job));
-  if (context.json) return PrintResult(ToText(controller::JobToJson(*job, false)) + "\n");
-  return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` resumes it\n");
+  if (context.json) return PrintConfirmation(ToText(controller::JobToJson(*job, false)) + "\n");
+  return PrintConfirmation(job->id + " suspended; `shoal resume " + job->id + "` resumes it\n");
 }
 
 constexpr const char* kSuspendFooter = R"help(Examples:

@@ -213,6 +213,7 @@ int CodeOf(job::JobState state, bool stopped, Code failed_by) {
 
 int RunInForeground(const Context& context, controller::Jobs* jobs, const job::Job& job,
                     const std::string& id, const RunOptions& options) {
+  DiscardIfStdoutIsClosed();
   ForegroundRun foreground(context, jobs, job, options);
   const Result<controller::JobRecord> ended = foreground.RunToEnd(id);
   if (!ended.ok()) return PrintError(ended.status());

@@ -1,5 +1,6 @@
 #include "cli/terminal/report.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,6 +93,18 @@ Status PrintOut(std::string_view text) {
 int PrintResult(std::string_view text, int code) {
   const Status printed = PrintOut(text);
   return printed.ok() ? code : PrintError(printed);
+}
+
+void DiscardIfStdoutIsClosed() {
+  const int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+  if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return;
+  const UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (null.get() >= 0) ::dup2(null.get(), STDOUT_FILENO);
+}
+
+int PrintConfirmation(std::string_view text) {
+  DiscardIfStdoutIsClosed();
+  return PrintResult(text);
 }
 
 }  // namespace shoal::cli

@@ -31,4 +31,11 @@ std::string JsonLines(const json::value& value);
 // PrintOut as the last step of a command: returns `code`, or the exit code of a write error.
 [[nodiscard]] int PrintResult(std::string_view text, int code = 0);
 
+// For commands whose purpose is an effect (a job, a file): if standard output was closed (`>&-`),
+// replaces it by /dev/null, so that the exit code reports the effect. A command whose purpose is
+// its output fails instead (main.cc). Call before other threads write.
+void DiscardIfStdoutIsClosed();
+// PrintResult for the sentence that confirms such an effect.
+[[nodiscard]] int PrintConfirmation(std::string_view text);
+
 }  // namespace shoal::cli

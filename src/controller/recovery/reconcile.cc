@@ -141,10 +141,14 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
   if (WaitsForSupervisor(options, job)) return ReconciledJob{job.id, true, job.state, ""};
   TRY_ASSIGN(engine::Engine* const engine, options.engine(job.engine));
   const bool same_boot = job.owner.boot_id == options.self.boot_id;
-  if (engine->UsesPids() && same_boot && !SharesPids(job.owner))
-    return RepairElsewhere(options, job);
+  const bool elsewhere = engine->UsesPids() && !SharesPids(job.owner);
+  if (elsewhere && same_boot) return RepairElsewhere(options, job);
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  // Another boot id: this machine was started again, or another one shares the state home. Only
+  // there the coordinator may live, and holds its journal's lock.
+  if (elsewhere && !verdict.ok() && rendezvous::JournalIsLocked(job::JobDir(dir).journal()))
+    return ReconciledJob{job.id, true, job.state, ""};
   // The engine of a frozen process does not report changes.
   if (options.frozen == job.id && !verdict.ok() &&
       rendezvous::JournalIsLocked(job::JobDir(dir).journal()))

@@ -274,6 +274,23 @@ TEST_F(ReconcileTest, ProcessesOfAnotherPidNamespaceAreNotStopped) {
   EXPECT_TRUE(std::filesystem::exists(dir / "scratch"));
 }
 
+TEST_F(ReconcileTest, TheCoordinatorOfAnotherMachineIsLeftAlone) {
+  ProcessIdentity owner = InAnotherPidNamespace();
+  owner.boot_id = "11111111-2222-3333-4444-555555555555";
+  Submit(owner);
+  const std::filesystem::path dir = home_.job_dir("left-1");
+  ASSERT_TRUE(MakeDirectories(dir / "scratch").ok());
+  std::optional<rendezvous::Journal> coordinator(
+      std::move(rendezvous::Journal::Open(dir / "journal")->journal));
+  ASSERT_EQ(Reconcile(options_)->size(), 1u);
+  EXPECT_TRUE(Reconcile(options_)->at(0).unattended);
+  EXPECT_TRUE(std::filesystem::exists(dir / "scratch"));
+  EXPECT_EQ(store_->GetJob("left-1")->owner, owner);
+  coordinator.reset();  // or this machine was started again
+  EXPECT_EQ(Reconcile(options_)->at(0).state, JobState::kFailed);
+  EXPECT_FALSE(std::filesystem::exists(dir / "scratch"));
+}
+
 TEST_F(ReconcileTest, AnEngineElsewhereStopsThemFromAnywhere) {
   engine_.uses_pids = false;
   Submit(InAnotherPidNamespace());

@@ -127,13 +127,13 @@ Status RunParameterServer(Task& task) {
   options.members = &task.members();
   options.incarnation = task.life;
   options.balance_every = kBalanceEvery;
+  // The clients know the job by the number that it began with. Others need not know it: server 0
+  // may have been lost before a new server could ask.
+  if (task.server_copies == 1) options.initial_servers = task.initial_servers;
   // The only server left, started again: the rows of servers that have left, or were lost as they
-  // left, are its own now, and the clients know the job by the number that it began with.
-  const bool alone = task.index == 0 && task.servers == 1 && task.server_copies == 1;
-  if (alone && task.life > 0 && task.initial_servers > 0) {
-    options.initial_servers = task.initial_servers;
-    options.takeover_epoch = task.takeover_epoch();
-  }
+  // left, are its own now.
+  const bool alone = task.index == 0 && task.servers == 1 && options.initial_servers > 0;
+  if (alone && task.life > 0) options.takeover_epoch = task.takeover_epoch();
   options.stopping = [&task] { return task.stop.load(); };
   TRY_ASSIGN(const std::unique_ptr<ps::Server> server, ps::Server::Start(std::move(options)));
   // With replicas it is known only later whether checkpoints are needed.

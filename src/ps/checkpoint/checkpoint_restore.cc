@@ -80,6 +80,38 @@ class Restorer final : public CheckpointVisitor {
   std::set<std::string> chain_blobs_;  // what the file and those that it continues hold
 };
 
+// Collects the rows of some shards.
+class RowCollector final : public CheckpointVisitor {
+ public:
+  RowCollector(const Partition& partition, const std::set<uint32_t>& shards)
+      : partition_(partition), shards_(shards) {}
+  std::vector<RestoredRows> Take() { return std::move(rows_); }
+
+  Status OnTable(const TableSpec& /*spec*/) override { return Status::Ok(); }
+  Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
+                std::span<const float> rows) override {
+    RestoredRows* some = nullptr;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (!shards_.contains(partition_.ShardOf(spec.key_space, keys[i]))) continue;
+      if (some == nullptr) some = &rows_.emplace_back(RestoredRows{spec, {}, {}});
+      some->keys.push_back(keys[i]);
+      const float* const row = rows.data() + i * floats;
+      some->values.insert(some->values.end(), row, row + floats);
+    }
+    return Status::Ok();
+  }
+  Status OnProgress(int /*worker*/, std::string_view /*bytes*/) override { return Status::Ok(); }
+  Status OnBlob(std::string_view /*name*/, uint64_t /*total*/, uint64_t /*offset*/,
+                std::string_view /*bytes*/) override {
+    return Status::Ok();
+  }
+
+ private:
+  const Partition& partition_;
+  const std::set<uint32_t>& shards_;
+  std::vector<RestoredRows> rows_;
+};
+
 // All servers read all files, so they find the same one whole; but what one of them cannot see, or
 // finds damaged alone, must not part it from the others.
 // Nothing: none.
@@ -122,6 +154,18 @@ Status CheckpointService::Open() {
 Status CheckpointService::RestoreIfWanted() {
   const ServerOptions& options = context_->options;
   return options.checkpoint_dir.empty() || !options.restore ? Status::Ok() : Restore();
+}
+
+Result<std::vector<RestoredRows>> CheckpointService::ReadRows(
+    const std::set<uint32_t>& shards) const {
+  if (restored_ < 0) return std::vector<RestoredRows>();
+  const auto& root = context_->options.checkpoint_dir;
+  Result<Manifest> manifest = ReadIntactCheckpoint(root, restored_);
+  if (!manifest.ok()) manifest = NewestIntact(root);
+  TRY(manifest.status());
+  RowCollector collector(context_->partition, shards);
+  TRY(ReadAll(root, *manifest, &collector));
+  return collector.Take();
 }
 
 Status CheckpointService::Restore() {

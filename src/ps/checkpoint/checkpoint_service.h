@@ -25,6 +25,7 @@ namespace shoal::ps {
 
 class ShardService;
 class WorkerService;
+struct RestoredRows;
 
 class CheckpointService {
  public:
@@ -39,6 +40,10 @@ class CheckpointService {
   // Restores rows, progress and blobs from the newest intact checkpoint, if the options ask for it.
   // DataLoss: checkpoints exist and none of them is intact.
   Status RestoreIfWanted();
+  // The rows of these shards in the checkpoint that this server was restored from, or the newest
+  // intact one if that has been removed since; nothing if it restored none. Any thread; reads the
+  // whole checkpoint.
+  Result<std::vector<RestoredRows>> ReadRows(const std::set<uint32_t>& shards) const;
   // The checkpoint that this server was restored from; -1: none. Any thread.
   int64_t restored() const { return restored_; }
 

@@ -232,6 +232,30 @@ TEST(ElasticTest, ALeaderThatIsLeftAloneRestoresAllRows) {
   pusher.Expect(static_cast<float>(pusher.rounds()));
 }
 
+// Rows have moved, and no server that is alive knows where: the clients do, and the checkpoint.
+TEST(ElasticTest, ServersThatDieTogetherRestoreRowsThatHadMoved) {
+  ClusterOptions options;
+  options.servers = 2;
+  options.workers = 1;
+  options.checkpoints = true;
+  options.threads = 2;
+  Cluster cluster(options);
+  Pusher pusher(&cluster, 0);
+  pusher.Start();
+  ASSERT_TRUE(pusher.MoreRounds(3));
+  ASSERT_OK(cluster.ConnectAdmin()->RebalanceShards({.drain = {1}}, seconds(20)));
+  ASSERT_TRUE(pusher.MoreRounds(3));
+  pusher.Stop();
+  EXPECT_EQ(RowsAt(&cluster, 1), 0);
+  ASSERT_OK(cluster.ConnectAdmin()->Checkpoint());
+  cluster.KillServer(0);
+  cluster.KillServer(1);
+  cluster.StartServer(0);
+  cluster.StartServer(1);
+  pusher.Expect(static_cast<float>(pusher.rounds()));
+  ASSERT_OK(cluster.ConnectAdmin()->Checkpoint());
+}
+
 TEST_P(ElasticTest, CheckpointsAreExactWhileServersComeAndGo) {
   ClusterOptions options = Options(2);
   options.checkpoints = true;

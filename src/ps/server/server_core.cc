@@ -88,6 +88,11 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
   std::shared_ptr<ServerCore> core(new ServerCore(std::move(options)));
   TRY(core->shards_.Recover());
   TRY(core->checkpoints_.Open());
+  if (core->options().replicas == 1 && core->options().incarnation > 0) {
+    core->shards_.SetReadRows([checkpoints = &core->checkpoints_](const auto& shards) {
+      return checkpoints->ReadRows(shards);
+    });
+  }
   core->lost_rows_ =
       CameBackEmpty(core->options(), core->shards_.Map(), core->checkpoints_.restored());
   return core;

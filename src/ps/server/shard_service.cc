@@ -46,6 +46,7 @@ Status ShardService::Merge(const ShardMap& other) {
 }
 
 Status ShardService::MergeUnderFirst(ShardMap other) {
+  TRY_ASSIGN(const std::vector<RestoredRows> rows, ReadMissingRows(other));
   {
     std::lock_guard lock(map_mu_);
     const bool news = published_.Merge(other);
@@ -56,27 +57,79 @@ Status ShardService::MergeUnderFirst(ShardMap other) {
     std::lock_guard lock(map_mu_);
     return map_;
   };
-  AdoptShards(&context_->first_lane(), now());
+  AdoptWithRows(0, now(), rows);
   for (uint32_t lane = 1; lane < context_->lane_count(); ++lane) {
     Lane::Guard guard(context_->lane(lane), context_->first_lane().to_flush());
-    AdoptShards(&context_->lane(lane), now());
+    AdoptWithRows(lane, now(), rows);
   }
   NotifyClients();
+  if (!rows.empty()) Announce();  // who told this server need not have told the others
   return Status::Ok();
 }
 
-// A server that was started again may have fewer lanes than when it got a shard.
-void ShardService::AdoptShards(Lane* lane, const ShardMap& map) {
-  ShardMap folded = map;
-  uint32_t index = 0;
-  while (&context_->lane(index) != lane) ++index;
+ShardMap ShardService::OfPresentLanes(ShardMap map) const {
   for (uint32_t shard = 0; shard < map.shards(); ++shard) {
     ShardAssignment place = map.At(shard);
     if (place.owner.server != context_->options.index) continue;
     place.owner.lane = static_cast<uint16_t>(place.owner.lane % context_->lane_count());
-    folded.Set(shard, place);
+    map.Set(shard, place);
   }
-  if (lane->ApplyShardMap(folded)) ++owned_version_;
+  return map;
+}
+
+std::set<uint32_t> ShardService::ShardsWithoutRows(uint32_t lane, const ShardMap& map) {
+  const Owner self{static_cast<uint16_t>(context_->options.index), static_cast<uint16_t>(lane)};
+  const ShardMap folded = OfPresentLanes(map);
+  std::set<uint32_t> shards;
+  for (uint32_t shard = 0; shard < folded.shards(); ++shard) {
+    if (folded.At(shard).owner == self &&
+        context_->lane(lane).state(shard) == ShardState::kElsewhere)
+      shards.insert(shard);
+  }
+  return shards;
+}
+
+Result<std::vector<RestoredRows>> ShardService::ReadMissingRows(const ShardMap& map) {
+  std::vector<RestoredRows> none;
+  if (read_rows_ == nullptr) return none;
+  std::unique_lock lock(map_mu_);
+  ShardMap merged = map_;
+  lock.unlock();
+  if (!merged.Merge(map)) return none;
+  std::set<uint32_t> missing = ShardsWithoutRows(0, merged);
+  for (uint32_t lane = 1; lane < context_->lane_count(); ++lane) {
+    Lane::Guard guard(context_->lane(lane), context_->first_lane().to_flush());
+    missing.merge(ShardsWithoutRows(lane, merged));
+  }
+  if (missing.empty()) return none;
+  LogInfo("server {}: learnt that it owns {} shards more, whose rows it reads from the checkpoint",
+          context_->options.index, missing.size());
+  return read_rows_(missing);
+}
+
+void ShardService::AdoptWithRows(uint32_t lane_index, const ShardMap& map,
+                                 const std::vector<RestoredRows>& rows) {
+  Lane& lane = context_->lane(lane_index);
+  const std::set<uint32_t> missing =
+      rows.empty() ? std::set<uint32_t>() : ShardsWithoutRows(lane_index, map);
+  AdoptShards(&lane, map);
+  for (const RestoredRows& some : rows) {
+    const Status created = lane.CreateTable(some.spec);
+    if (!created.ok()) {
+      LogWarning("table {}: {}", some.spec.name, created.message());
+      continue;
+    }
+    Table* const table = lane.FindTable(TableIdOf(some.spec.name));
+    const size_t floats = table->saved_floats();
+    for (size_t i = 0; i < some.keys.size(); ++i) {
+      if (missing.contains(context_->partition.ShardOf(some.spec.key_space, some.keys[i])))
+        table->RestoreRow(some.keys[i], some.values.data() + i * floats);
+    }
+  }
+}
+
+void ShardService::AdoptShards(Lane* lane, const ShardMap& map) {
+  if (lane->ApplyShardMap(OfPresentLanes(map))) ++owned_version_;
   if (!lane->log.on()) return;
   lane->Log(BeginEntry(EntryKind::kShards, -1, 0) + EncodeShards(map));
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,13 @@ namespace shoal::ps {
 
 class ShardMover;
 
+// Rows of a checkpoint, of one table.
+struct RestoredRows {
+  TableSpec spec;
+  std::vector<Key> keys;
+  std::vector<float> values;  // as RowLayout::saved_floats, for each key
+};
+
 class ShardService {
  public:
   // Both outlive it. `blobs`: guarded by lane 0's lock.
@@ -38,6 +46,14 @@ class ShardService {
   ShardMap Map();
   // Merges what another server or client knows, and has the lanes act on it.
   Status Merge(const ShardMap& other);
+  // Reads the rows of these shards; later ones replace earlier ones.
+  using ReadRows =
+      std::function<Result<std::vector<RestoredRows>>(const std::set<uint32_t>& shards)>;
+  // After the restore at the start, and before the first connection. A client, or another server,
+  // may then tell this one that it owns shards whose rows did not come with a move: it was started
+  // again, and no other server knew their owners then. Their rows are read from the checkpoint
+  // before they are served. Not with replicas.
+  void SetReadRows(ReadRows read) { read_rows_ = std::move(read); }
   // The version of the set of shards that this server owns; grows whenever it changes.
   uint64_t owned_version() const { return owned_version_; }
   // Asks the other servers for their maps, in a later incarnation of this server, so that it does
@@ -100,11 +116,20 @@ class ShardService {
   Status TakeOverAll();
   Status MergeUnderFirst(ShardMap other);
   void AdoptShards(Lane* lane, const ShardMap& map);
+  // `map` with the lanes that this server has: it may have had more when it got a shard.
+  ShardMap OfPresentLanes(ShardMap map) const;
+  // The lane's shards by `map` that it neither serves nor gets by a move. Under its lock.
+  std::set<uint32_t> ShardsWithoutRows(uint32_t lane, const ShardMap& map);
+  // The rows of such shards of all lanes; nothing if there are none.
+  Result<std::vector<RestoredRows>> ReadMissingRows(const ShardMap& map);
+  // AdoptShards, and writes the rows of shards that the lane lacked. Under its lock.
+  void AdoptWithRows(uint32_t lane, const ShardMap& map, const std::vector<RestoredRows>& rows);
   void NotifyClients();
   std::shared_ptr<ShardMover> mover();
 
   ServerContext* const context_;
   const BlobStore* const blobs_;
+  ReadRows read_rows_;
   std::atomic<bool> leaving_{false};
   std::atomic<bool> drained_{false};  // gets no shards by automatic balancing
   std::atomic<bool> empty_{false};    // leaves and owns nothing

@@ -206,6 +206,27 @@ TEST(ElasticCore, ALostServerWaitsForItsLeader) {
   EXPECT_EQ(d.core.tasks().initial_members(leader), 3) << "the workers know the job by this number";
 }
 
+TEST(ElasticCore, NoServerJoinsALeaderThatIsAwayAndAlone) {
+  CoreDriver d(WithParameterServers());
+  d.JoinAll();  // workers 1 and 2, servers 3, 4 and 5
+  const int leader = *d.core.Find("server", 0), second = *d.core.Find("server", 1);
+  d.Do(Scale{"server", 1, ""});
+  d.End(4, job::Exited(0));
+  d.End(5, job::Exited(0));
+  d.End(3, job::Signaled(9));
+  d.Do(Scale{"server", 2, ""});
+  EXPECT_THAT(d.Text(Kind::kNote),
+              HasSubstr("not scaled: server: server 0 is being started again"));
+  EXPECT_EQ(d.core.state_of(second), TaskState::kEnded);
+  d.Pass(Millis(2'000));
+  EXPECT_EQ(d.core.state_of(leader), TaskState::kRunning);
+  EXPECT_EQ(Hosts(d, "server"), (Names{"h3"})) << "alone, it takes over all rows";
+  d.Do(Scale{"server", 2, ""});
+  EXPECT_EQ(d.core.state_of(second), TaskState::kCreated);
+  d.Join(6, "server", 1);
+  EXPECT_EQ(d.core.state_of(second), TaskState::kRunning);
+}
+
 TEST(ElasticCore, AServerThatFailsForGoodFailsTheJob) {
   job::Job job = WithParameterServers();
   job.roles[1].restart.limit = 0;

@@ -22,7 +22,20 @@ std::string RoleScaling::ScaleRefusal(const Scale& event) const {
       return state_->tasks.NameOf(number) + " is still leaving; ask again when it has ended";
     }
   }
+  if (event.replicas > 1 && IsLostLeader(*first)) {
+    return state_->tasks.NameOf(*first) +
+           " is being started again and takes over all rows first; ask again when it runs";
+  }
   return "";
+}
+
+bool RoleScaling::IsLostLeader(int first) const {
+  const job::Role& role = state_->tasks.role_of(first);
+  if (state_->gathering || !job::HoldsOnlyCopies(state_->job, role)) return false;
+  for (int number = first; number < first + role.most(); ++number) {
+    if (state_->tasks[number].running()) return false;
+  }
+  return true;
 }
 
 void RoleScaling::On(const Scale& event) {
@@ -104,8 +117,7 @@ void RoleScaling::RecreateLostServers() {
   for (const job::Role& role : state_->job.roles) {
     if (!role.elastic() || !job::HoldsOnlyCopies(state_->job, role)) continue;
     const int first = *state_->tasks.Find(role.name, 0);
-    // A leader that starts alone owns all rows; with a second server it could not know which.
-    if (!state_->tasks[first].running()) continue;
+    if (!state_->tasks[first].running()) continue;  // see IsLostLeader
     int lost = -1;
     bool leaving = false;
     for (int number = first; number < first + role.most(); ++number) {

@@ -32,6 +32,10 @@ class RoleScaling {
  private:
   // Why the role cannot be scaled now; empty: it can.
   std::string ScaleRefusal(const Scale& event) const;
+  // Whether server 0 of a role with one copy of each row is away and no other server runs. Started
+  // as the only server, it takes over all rows; beside a new one it could not know which are its.
+  // `first`: its number. O(servers).
+  bool IsLostLeader(int first) const;
   // The slot is empty, or its task failed: scaling the role up creates it again.
   static bool IsRecreatedByScale(const Task& task);
 

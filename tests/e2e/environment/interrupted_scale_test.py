@@ -70,6 +70,34 @@ class InterruptedScaleTest(unittest.TestCase):
         os.kill(servers[0].pid, signal.SIGKILL)  # it starts again as the only one of a job that began with two
         self.check_scaled_down(process, 60, servers=1)
 
+    def test_no_server_joins_a_leader_that_is_away_and_alone(self):
+        process, servers = self.begin(200, 3, backoff="4s", grace="30s", servers=1)
+        job = os.path.basename(self.home.job_dirs()[0])
+        os.kill(servers[0].pid, signal.SIGKILL)
+        self.assertTrue(harness.poll_until(lambda: "was killed" in harness.said(process), 4), harness.said(process))
+        code, out, err = self.home.run("scale", job, "server=2")
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("server 0 is being started again and takes over all rows first; ask again when it runs", err)
+        def taken():
+            return self.home.run("scale", job, "server=2")[0] == 0 or process.poll() is not None
+        self.assertTrue(harness.poll_until(taken, 30 * harness.PATIENCE) and process.poll() is None, harness.said(process))
+        self.assertEqual(process.wait(100 * harness.PATIENCE), 0, harness.said(process))
+        with open(self.home.path("model", "model.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["training"]["words"], 200 * 50_000)
+        self.assertEqual([t["attempts"] for t in self.home.verdict()["tasks"] if t["role"] == "worker"], [1, 1])
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_a_server_that_joins_as_its_leader_dies(self):
+        """The leader is lost before the new server could ask it anything: the number with which the job began is known all the same."""
+        process, servers = self.begin(200, 3, backoff="1s", grace="30s", servers=1)
+        code, out, err = self.home.run("scale", os.path.basename(self.home.job_dirs()[0]), "server=2")
+        os.kill(servers[0].pid, signal.SIGKILL)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(process.wait(100 * harness.PATIENCE), 0, harness.said(process))
+        self.assertNotIn("in a job that began with", harness.said(process))
+        self.assertEqual([t["attempts"] for t in self.home.verdict()["tasks"] if t["role"] == "worker"], [1, 1])
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_a_server_that_is_not_started_again_fails_the_job(self):
         process, servers = self.begin(2000, 0)
         os.kill(servers[2].pid, signal.SIGKILL)

@@ -80,6 +80,28 @@ class InterruptedTest(unittest.TestCase):
         os.kill(program.pid, signal.SIGTERM)
         self.check_made_good(process)
 
+    def test_sigterm_to_the_program_alone_is_told_by_its_exit_code(self):
+        """No other process sees that signal (docs/adr/0130): 143, as a shell encodes it, is a transient end; 0 is an end of its own."""
+        process = self.begin(SAVER.replace("exit 0", "exit 143"))
+        os.kill(self.task(0)[2].pid, signal.SIGTERM)
+        self.check_made_good(process)
+
+    def test_a_program_that_ends_with_143_is_suspended_and_stopped_as_any(self):
+        process = self.begin(SAVER.replace("exit 0", "exit 143"))
+        code, out, err = self.home.run("suspend", "saver")
+        self.assertEqual((code, err), (0, ""), out)
+        self.assertEqual(process.wait(timeout=30 * harness.PATIENCE), 130)
+        process = self.home.start("resume", "saver")
+        self.addCleanup(process.kill)
+        self.assertEqual(process.wait(timeout=30 * harness.PATIENCE), 0, harness.said(process))
+        self.assertEqual([t["attempts"] for t in self.home.verdict()["tasks"]], [2, 2])
+        os.remove(self.home.path("done"))
+        process = self.begin(SAVER.replace("exit 0", "exit 143").replace("saver", "stopped"))
+        self.assertEqual(self.home.run("stop", "stopped")[0], 0)
+        self.assertEqual(process.wait(timeout=30 * harness.PATIENCE), 130)
+        self.assertEqual(self.home.verdict()["state"], "cancelled")
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_where_nothing_is_restarted_the_job_fails_and_says_who_stopped_it(self):
         process = self.begin(SAVER.replace("when: transient", "when: never"))
         os.kill(self.task(0)[0].pid, signal.SIGTERM)

@@ -66,6 +66,31 @@ class OutputFullTest(harness.JobsTest):
         code, out, err = self.home.run("predict", model, "--data", data, "--output", "-")
         self.assertEqual((code, len(out.splitlines())), (0, 200), err)
 
+    def test_a_closed_standard_output(self):
+        """Commands with an effect say by their exit code whether they had it, as cp and ssh do; those that print a result fail, as
+        sort does."""
+        def closed(*arguments):
+            code, out, err = self.home.run(*arguments, preexec_fn=lambda: os.close(1))
+            self.assertEqual(out, "")
+            return code, err
+        job = self.home.write("job.yaml", JOB)
+        failing = self.home.write("failing.yaml", "name: failing\ncommand: [sh, -c, 'echo hello; exit 3']\n")
+        for mode in ([], ["--json"], ["--quiet"]):
+            self.assertEqual(closed("run", job, *mode), (0, ""), mode)
+            self.assertEqual(closed("run", failing, *mode)[0], 1, mode)
+        data = self.home.write("data.svm", "".join(f"{i % 2} 1:{i % 2} 2:1\n" for i in range(200)))
+        model = self.home.path("model")
+        self.assertEqual(closed("train", "logistic", "--data", data, "--output", model), (0, ""))
+        self.assertEqual(closed("predict", model, "--data", data, "--output", self.home.path("predictions")), (0, ""))
+        jobs = [json.loads(line) for line in self.home.run("jobs", "--json")[1].splitlines()]
+        name = next(job["id"] for job in jobs if job["name"] == "hello")
+        self.assertEqual(closed("stop", name), (0, ""))
+        for command in (["jobs"], ["show", name], ["logs", name], ["plan", job], ["predict", model, "--data", data],
+                        ["predict", model, "--data", data, "--output", "-"]):
+            code, err = closed(*command)
+            self.assertEqual(code, 1, command)
+            self.assertIn("cannot write to standard output", err)
+
     def test_a_reader_that_has_gone_is_no_error(self):
         read, write = os.pipe()
         os.close(read)

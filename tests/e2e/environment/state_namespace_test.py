@@ -63,6 +63,28 @@ class NamespaceTest(harness.JobsTest):
         self.assertEqual(run.wait(20 * harness.PATIENCE), 130)
         self.assertEqual(self.home.leftovers(), [])
 
+    def test_a_command_on_another_host_leaves_a_running_job_alone(self):
+        """Two hosts share the home: the other one has another name, boot and processes. The job's controller is killed, too."""
+        boot = self.home.write("boot", "11111111-2222-3333-4444-555555555555\n")
+        host = ["unshare", "-m", "-u", "-p", "-f", "--mount-proc", "sh", "-c", "hostname other && mount --bind "
+                f"{boot} /proc/sys/kernel/random/boot_id && exec \"$@\"", "sh"]
+        if subprocess.run([*host, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("needs namespaces")
+        run = self.home.start("run", self.home.write("keep.yaml", JOB.replace("@MEMORY@", "64Mi") + "on_controller_loss: keep\n"))
+        self.until_state("running")
+        before = self.scratch()
+        for unattended in (None, True):
+            code, out, err = self.outside(host, "jobs", "--json")
+            self.assertEqual(code, 0, err)
+            seen = json.loads(out)
+            self.assertEqual((seen["state"], seen.get("unattended")), ("running", unattended), seen)
+            self.assertEqual(self.scratch(), before)
+            run.kill()
+            run.wait()
+        self.assertEqual(self.job()["state"], "running")
+        self.assertEqual(self.home.run("stop", "sleeper", "--now")[0], 0)
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_a_foreign_proc_makes_no_server_a_thief(self):
         job = self.home.write("serves.yaml", "name: serves\nroles: {worker: {replicas: 1, ports: [p]}}\ncommand: [python3, -c, "
                               "'import os, select, socket; s = socket.create_server((\"127.0.0.1\", int(os.environ[\"SHOAL_PORT\"]))); "
