@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "controller/store/process_identity.h"
+#include "controller/threads/blocking_call.h"
 
 namespace shoal::controller {
 namespace {
@@ -54,6 +55,18 @@ void AdmissionWaiter::Check() {
         const auto outcome = std::make_shared<Outcome>(Ask(options, id, why));
         poster.Post([this, outcome] { OnAnswer(std::move(*outcome)); });
       });
+}
+
+void AdmissionWaiter::Scale(const std::string& role, int replicas,
+                            std::function<void(const Status&)> done) {
+  const auto scale = [options = *options_, id = id_, role, replicas] {
+    return Controller(options).ScaleWaiting(id, role, replicas);
+  };
+  CallBlocking(options_->executors.store, tasks_->poster(), scale,
+               [this, done = std::move(done)](const Status& scaled) {
+                 Check();
+                 done(scaled);
+               });
 }
 
 void AdmissionWaiter::Stop() {

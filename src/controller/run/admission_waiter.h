@@ -28,6 +28,8 @@ class AdmissionWaiter {
   // Asks the queue, for the first time or after a change of the job in the store. Ends with a call
   // of on_admitted, on_taken or on_failed, or with Stop.
   void Check();
+  // Controller::ScaleWaiting for the job, then Check.
+  void Scale(const std::string& role, int replicas, std::function<void(const Status&)> done);
   // No further calls.
   void Stop();
 

@@ -519,16 +519,7 @@ void Run::Suspend(const std::string& reason) {
 void Run::Scale(const std::string& role, int replicas, const std::string& reason,
                 std::function<void(const Status&)> done) {
   if (phase_ >= Phase::kCleanup) return done(FailedPrecondition("job " + id_ + " has ended"));
-  if (phase_ == Phase::kWaiting) {
-    const auto scale = [options = options_, id = id_, role, replicas] {
-      return Controller(options).ScaleWaiting(id, role, replicas);
-    };
-    return CallBlocking(options_.executors.store, tasks_.poster(), scale,
-                        [this, done = std::move(done)](const Status& scaled) {
-                          if (phase_ == Phase::kWaiting) admission_.Check();
-                          done(scaled);
-                        });
-  }
+  if (phase_ == Phase::kWaiting) return admission_.Scale(role, replicas, std::move(done));
   scale_requests_.Add(role, replicas, std::move(done));
   coordinator_.Send([role, replicas, reason](rendezvous::CoordinatorClient* client) {
     client->Scale(role, replicas, reason);
