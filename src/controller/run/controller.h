@@ -58,6 +58,9 @@ struct ControllerOptions {
   RunExecutors executors = {};  // of a supervisor
   // Of a supervisor: admits its jobs. Null: each waiting job asks the queue over the store.
   JobAdmitter* admitter = nullptr;
+  // Of a supervisor: asked when the tasks of job `id` did not join within limits.gather. True: the
+  // job is suspended, and the supervisor lets it wait again; false: it has failed.
+  std::function<bool(const std::string& id)> not_gathered = {};
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
   Lead lead = {};                   // of several servers
 

@@ -32,7 +32,6 @@
 #include "controller/run/task_applier.h"
 #include "controller/secrets/job_secrets.h"
 #include "controller/threads/blocking_call.h"
-#include "controller/threads/loop_task_group.h"
 #include "job/execution/job_dir.h"
 #include "job/spec/json.h"
 #include "rendezvous/client/journal_events.h"
@@ -125,8 +124,7 @@ class Run final : public JobRun {
   void OnStopped(bool stopped, const std::string& why);
   void CancelWhileStopped();
   void OnCoordinatorEnd(const engine::TaskEvent& event);
-  void ReportWait(const std::string& why);
-  void LeaveQueue();
+  void OnEngineQueue(const std::string& why);
   void WaitForRequeue();
   void DropClient();
   void OnEvent(const rendezvous::JobEvent& event);
@@ -135,6 +133,7 @@ class Run final : public JobRun {
 
   void Fail(const std::string& reason, Code code = Code::kInternal);
   void FailWithLastLine(const std::string& reason);  // of the coordinator
+  void EndBy(const rendezvous::Verdict& verdict);
   void End(JobState state, const std::string& reason);
   JobEndingCallbacks EndingCalls();
   void Finish(const Status& stored);
@@ -248,7 +247,7 @@ bool Run::EndWith(const rendezvous::Verdict& verdict) {
   if (!missed.ok()) LogWarning("job {}: {}", id_, missed.status().message());
   for (const rendezvous::JobEvent& event : missed.value_or({})) Deliver(event);
   event_batcher_.AddVerdict(verdict);
-  End(verdict.state, verdict.reason);
+  EndBy(verdict);
   return true;
 }
 
@@ -329,7 +328,7 @@ void Run::OnOutputsPlaced(const Status& status) {
   if (!job_.outputs.empty()) FailOnLostOutputs(status, &*verdict_);
   if (const Status written = WriteVerdict(dir_, *verdict_); !written.ok())
     reporter_.Note("the verdict could not be written: " + written.message());
-  End(verdict_->state, verdict_->reason);
+  EndBy(*verdict_);
 }
 
 // ---- What the engine says -----------------------------------------------------------------------
@@ -348,9 +347,9 @@ void Run::OnEngine(const engine::TaskEvent& event) {
     }
     if (gone) OnCoordinatorEnd(event);
     if (event.phase == TaskPhase::kStarting && !event.end.reason.empty())
-      ReportWait(event.end.reason);
+      OnEngineQueue(event.end.reason);
     if (event.phase == TaskPhase::kRunning)
-      options_.engine->HasOwnQueue() ? LeaveQueue() : coordinator_.ConnectAfterDelay();
+      options_.engine->HasOwnQueue() ? OnEngineQueue("") : coordinator_.ConnectAfterDelay();
     return;
   }
   if (const std::string wait = pending_reasons_.ApplyEvent(event); !wait.empty())
@@ -388,17 +387,12 @@ void Run::CancelWhileStopped() {
   });
 }
 
-// The job waits in the engine's queue.
-void Run::ReportWait(const std::string& why) {
-  queued_ = true;
+// The job waits in the engine's queue, or has left it (`why` empty).
+void Run::OnEngineQueue(const std::string& why) {
   engine_wait_reason_ = why;
-  reporter_.Note(why);
-  event_batcher_.SetReason(why);
-}
-
-void Run::LeaveQueue() {
-  if (std::exchange(queued_, false)) event_batcher_.SetReason("");
-  engine_wait_reason_.clear();
+  if (!why.empty()) reporter_.Note(why);
+  if (std::exchange(queued_, !why.empty()) || queued_) event_batcher_.SetReason(why);
+  if (queued_) return;
   if (std::exchange(awaiting_requeue_, false)) coordinator_.Disconnect();  // from the last one
   coordinator_.Connect();
 }
@@ -437,7 +431,7 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
   Deliver(event);
   if (applier_.ApplyEvent(event)) applier_.Apply();
   if (event.type != Type::kVerdict || verdict_) return;
-  if (shared_) return End(event.verdict.state, event.verdict.reason);
+  if (shared_) return EndBy(event.verdict);
   verdict_ = event.verdict;
   coordinator_.FinishOutputs();
 }
@@ -539,6 +533,13 @@ void Run::FailWithLastLine(const std::string& reason) {
   calls_.FindLastLine(kCoordinatorRole, 0, [this, reason](const std::string& line) {
     if (phase_ == Phase::kRunning) Fail(reason + line);
   });
+}
+
+void Run::EndBy(const rendezvous::Verdict& verdict) {
+  if (verdict.gathered || verdict.state != JobState::kFailed || !cancel_reason_.empty() ||
+      !options_.not_gathered || !options_.not_gathered(id_))
+    return End(verdict.state, verdict.reason);
+  End(JobState::kSuspended, verdict.reason + "; it waits in the queue again");
 }
 
 void Run::End(JobState state, const std::string& reason) {

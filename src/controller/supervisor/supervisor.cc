@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/id.h"
 #include "base/log.h"
 #include "controller/admission/job_admitter.h"
 #include "controller/recovery/leftovers.h"
@@ -33,7 +34,10 @@ constexpr Duration kRecoverInterval = std::chrono::seconds(5);
 // Time that an engine gets to remove what an earlier cleanup left behind.
 constexpr std::chrono::milliseconds kLeftoverPatience{10'000};
 
-// Records of jobs that were preempted and do not wait again yet.
+// A job whose tasks have not joined waits again this often, and at most so much later.
+constexpr int kGatherRetries = 5;
+constexpr Duration kLongestRequeue = std::chrono::minutes(30);
+// Records of jobs that were preempted, or have not gathered, and do not wait again yet.
 constexpr const char* kPreempted = "preempted";
 
 // Of the last admission; empty if it has none.
@@ -99,6 +103,8 @@ class LoopSupervisor final : public Supervisor {
   Observer ObserverOf(const std::string& id);
   void Preempt(const std::string& id, const std::string& reason);
   Status RequeuePreempted(const std::string& id);
+  bool OnNotGathered(const std::string& id);
+  void Requeue(const std::string& id);
   void EndRun(const std::string& id);
   // Calls `call` on the loop's thread with the job's run, or without one `otherwise` in the pool.
   void WithRun(const std::string& id, std::function<void(JobRun*)> call,
@@ -125,6 +131,8 @@ class LoopSupervisor final : public Supervisor {
   std::map<std::string, std::unique_ptr<JobRun>> runs_;
   std::set<std::string> waiting_;
   std::multimap<std::string, std::function<void()>> after_end_;
+  std::map<std::string, int> gather_failures_;  // in a row
+  std::map<std::string, Duration> requeued_;    // whose runs end, and how long they then pause
   std::set<std::string> preempted_;  // whose runs are to be suspended, and then wait again
   bool recovering_ = false;          // of the loop's thread
   std::atomic<size_t> left_{0};      // jobs that could not be taken over
@@ -178,6 +186,7 @@ Result<ControllerOptions> LoopSupervisor::OptionsOf(const std::string& engine,
   options.secrets = options_.secrets;
   options.lead = options_.lead;
   options.admitter = admitter_.get();
+  options.not_gathered = [this](const std::string& id) { return OnNotGathered(id); };
   return options;
 }
 
@@ -189,10 +198,12 @@ Observer LoopSupervisor::ObserverOf(const std::string& id) {
     } else {
       waiting_.erase(id);
     }
+    if (state == JobState::kRunning) gather_failures_.erase(id);
     tell(state, why);
   };
   observer.on_end = [this, id, tell = observer.on_end](const JobRecord& record) {
     tell(record);
+    if (job::IsFinal(record.state)) gather_failures_.erase(id);
     loop_.Post([this, id] { EndRun(id); });  // not here: the run executes this callback
   };
   return observer;
@@ -214,6 +225,28 @@ void LoopSupervisor::Preempt(const std::string& id, const std::string& reason) {
         if (!marked.ok()) LogWarning("job {}: {}: {}", id, reason, marked.message());
         run->second->Suspend(reason);
       });
+}
+
+// Tasks that did not come together, for example because another gang holds half of the machines:
+// the job gives everything back and waits again, later each time.
+bool LoopSupervisor::OnNotGathered(const std::string& id) {
+  const int failures = ++gather_failures_[id];
+  if (failures > kGatherRetries) return false;
+  const Duration delay = options_.requeue_delay * (int64_t{1} << (failures - 1));
+  constexpr uint64_t kParts = 1024;
+  const auto part = static_cast<int64_t>(RandomSeed() % kParts);
+  requeued_[id] =
+      std::min<Duration>(delay, kLongestRequeue) + delay / 4 * part / static_cast<int64_t>(kParts);
+  CallStore(
+      [this, id] {
+        return options_.store->records()
+            .Put(kPreempted, id, {{"reason", "not gathered"}}, kAnyVersion, options_.clock->Wall())
+            .status();
+      },
+      [id](const Status& marked) {
+        if (!marked.ok()) LogWarning("job {}: {}", id, marked.message());
+      });
+  return true;
 }
 
 // A job that was preempted waits again, if it has been suspended and did not end.
@@ -239,7 +272,13 @@ void LoopSupervisor::EndRun(const std::string& id) {
   for (auto it = first; it != last; ++it) calls.push_back(std::move(it->second));
   after_end_.erase(first, last);
   for (const auto& call : calls) call();
-  if (preempted_.erase(id) == 0) return;
+  if (preempted_.erase(id) > 0) return Requeue(id);
+  const auto again = requeued_.extract(id);
+  if (again.empty()) return;
+  loop_.After(again.mapped(), [this, id] { Requeue(id); });
+}
+
+void LoopSupervisor::Requeue(const std::string& id) {
   CallStore([this, id] { return RequeuePreempted(id); },
             [id](const Status& done) {
               if (!done.ok()) LogWarning("job {}: not queued again: {}", id, done.message());

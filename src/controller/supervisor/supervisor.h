@@ -40,6 +40,9 @@ struct SupervisorOptions {
   const Clock* clock = RealClock::Get();
   std::string program;   // absolute path of shoal, used to start coordinators and launchers
   ProcessIdentity self;  // CurrentProcess()
+  // Pause before a job waits again whose tasks did not join within limits.gather; it doubles with
+  // each failure in a row, and varies by a quarter. The sixth failure is the job's.
+  Duration requeue_delay = std::chrono::seconds(10);
   // The queues of jobs (docs/queue.md). None: one queue, first in, first out on each engine.
   std::optional<queue::Policy> queues = {};
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused

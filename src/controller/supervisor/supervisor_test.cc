@@ -132,6 +132,14 @@ class SelfRunningClient final : public rendezvous::CoordinatorClient {
       Tell(StateOf(JobState::kRunning), 1, known);
       if (!forever) Tell(VerdictOf(JobState::kSucceeded, "all is well"), 2, known);
     });
+    if (options.job_dir.find("/lonely") == std::string::npos) return;
+    loop->Cancel(timer_);
+    timer_ = loop->After(Duration(0), [this] {
+      callbacks_.on_connected();
+      JobEvent end = VerdictOf(JobState::kFailed, "worker 1 did not join within 5 min");
+      end.verdict.gathered = false;
+      callbacks_.on_event(end);
+    });
   }
   ~SelfRunningClient() override { loop_->Cancel(timer_); }
   bool connected() const override { return true; }
@@ -184,6 +192,7 @@ class SupervisorTest : public testing::Test {
     options.engines = &engines_;
     options.program = "/bin/shoal";
     options.self = *CurrentProcess();
+    options.requeue_delay = std::chrono::milliseconds(1);
     options.connect = [](net::Loop* loop, const rendezvous::CoordinatorClientOptions& with,
                          rendezvous::CoordinatorClientCallbacks callbacks) {
       return std::make_unique<SelfRunningClient>(loop, with, std::move(callbacks));
@@ -321,6 +330,30 @@ TEST_F(SupervisorTest, AWaitingJobThatAnotherProcessEndsLeavesTheQueue) {
   const auto end = told_.AwaitEnd(waits);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->state, JobState::kCancelled);
+}
+
+// It gives back what it holds each time; the sixth failure is the job's.
+TEST_F(SupervisorTest, AJobThatDoesNotGatherWaitsAgain) {
+  const std::string id = SubmitSized("lonely", 600);
+  const std::string other = SubmitSized("wait", 600);
+  ASSERT_TRUE(told_.AwaitEnd(other));
+  std::optional<JobRecord> end;
+  for (int i = 0; i < 6; ++i) {
+    end = told_.AwaitEnd(id);
+    ASSERT_TRUE(end);
+    const std::lock_guard lock(told_.mu);
+    told_.ends.erase(id);
+    if (job::IsFinal(end->state)) break;
+    EXPECT_EQ(end->state, JobState::kSuspended);
+    EXPECT_THAT(end->reason, HasSubstr("did not join within 5 min; it waits in the queue again"));
+  }
+  EXPECT_EQ(end->state, JobState::kFailed);
+  EXPECT_EQ(end->reason, "worker 1 did not join within 5 min");
+  int admissions = 0;
+  const auto events = store_->ReadEvents(id, 0, 1000);
+  ASSERT_TRUE(events.ok());
+  for (const Event& event : *events) admissions += event.type == "admitted" ? 1 : 0;
+  EXPECT_EQ(admissions, 6);
 }
 
 TEST_F(SupervisorTest, AnEngineThatDoesNotAnswerDelaysNoOtherJob) {

@@ -360,7 +360,8 @@ constexpr Field kFields[] = {
   {.path = "limits", .type = Type::kSection, .fallback = "see its fields",
    .doc = "Time limits; 0 means no limit where 0 is allowed."},
   {.path = "limits.gather", .type = Type::kDuration, .least = 100, .most = kYear, .fallback = "5m",
-   .doc = "Time until all tasks have joined; then the job releases its resources and is queued again.",
+   .doc = "Time until all tasks have joined; then the job releases its resources. On a server it is queued "
+          "again, up to five times, 10 s later and twice that each time; `shoal run` reports that it failed.",
    .apply = [](V v, T t) { t.job->limits.gather = v.duration; }},
   {.path = "limits.deadline", .type = Type::kDuration, .most = kYear, .fallback = "0, none",
    .doc = "Time limit of the whole run.",
