@@ -94,6 +94,9 @@ class Training {
   bool TryExchangeLock();
   Status RepairServers();
   uint64_t UnexchangedExamples() const;
+  template <typename Visit>
+  void VisitSample(const Thread& thread, const Visit& visit) const;
+  void Expect(const Thread& thread) const;
   void Replay(Thread& thread) const;
   Status ExchangeInTurn(Thread& thread);
   // The two halves of an exchange of all threads; between them threads may train in its turn.
