@@ -74,8 +74,9 @@ void TakeBack(float back, const float* rates, const float* gradients, size_t cou
   for (size_t i = 0; i < count; ++i) shift[i] -= back * rates[i] * gradients[i];
 }
 
-constexpr MergeKernels kTable = {"scalar",    MergePairs,  MergeRun,  AbsorbRun, AdoptPairs,  AdoptRun,
-                                 BeyondPairs, BeyondRun, GatherRun, SummedSteps, TakeBack};
+constexpr MergeKernels kTable = {"scalar",   MergePairs,  MergeRun,    AbsorbRun,
+                                 AdoptPairs, AdoptRun,    BeyondPairs, BeyondRun,
+                                 GatherRun,  SummedSteps, TakeBack};
 
 }  // namespace
 

@@ -219,10 +219,9 @@ uint64_t Training::UnexchangedExamples() const {
   return unexchanged;
 }
 
-// Of what the thread has trained since the last exchange, the latest first: visit(row, weight),
-// where the row stands for `weight` examples.
-template <typename Visit>
-void Training::VisitSample(const Thread& thread, const Visit& visit) const {
+// Expects or replays a sample of what the thread has trained since the last exchange, the latest
+// first.
+void Training::UseSample(Thread& thread, SampleUse use) const {
   if (setup_.workers == 1 || thread.unexchanged == 0 || thread.ordered_epoch != epoch_) return;
   const LoadedShard& shard = train_[thread.index];
   const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
@@ -234,25 +233,20 @@ void Training::VisitSample(const Thread& thread, const Visit& visit) const {
   for (uint64_t back = 1; back <= count; back += step) {
     const uint32_t example =
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
-    visit(shard.RowOf(example), weight);
+    const Row row = shard.RowOf(example);
+    if (use == SampleUse::kExpect) {
+      table_->Expect(row);
+    } else {
+      table_->Replay(row, setup_.params.bias, weight, &thread.replay);
+    }
   }
-}
-
-void Training::Expect(const Thread& thread) const {
-  VisitSample(thread, [this](const Row& row, float) { table_->Expect(row); });
-}
-
-void Training::Replay(Thread& thread) const {
-  VisitSample(thread, [this, &thread](const Row& row, float weight) {
-    table_->Replay(row, setup_.params.bias, weight, &thread.replay);
-  });
 }
 
 Status Training::ExchangeInTurn(Thread& thread) {
   const auto exchange = [&]() -> Status {
-    Expect(thread);
+    UseSample(thread, SampleUse::kExpect);
     TRY(table_->Pull(0, 1, StateTable::RowSet::kUsed));
-    Replay(thread);
+    UseSample(thread, SampleUse::kReplay);
     table_->Adopt(0, 1);
     return table_->Push(0, 1);
   };
@@ -275,11 +269,11 @@ void Training::Attempt(const Step& step) {
 void Training::Fetch(Thread& thread) {
   const auto which =
       exchange_tries_ == 0 ? StateTable::RowSet::kUsed : StateTable::RowSet::kChanged;
-  Expect(thread);
+  UseSample(thread, SampleUse::kExpect);
   barrier_.ArriveAndWait([] {});
   Attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
   barrier_.ArriveAndWait([] {});
-  if (!failed_.load()) WithinMemory([&] { Replay(thread); });
+  if (!failed_.load()) WithinMemory([&] { UseSample(thread, SampleUse::kReplay); });
   barrier_.ArriveAndWait([] {});
   if (!failed_.load()) table_->Adopt(thread.index, threads_.size());
 }

@@ -215,10 +215,8 @@ TEST(SparseReplay, ThreadsReplayIntoOneMerge) {
     const std::vector<float> own = RandomWeights(random, kFeatures * width);
     std::vector<float> shift(own.size(), 0.2f);  // a rate, too
     std::vector<MergeState> met(kFeatures, MergeState::kTheirs);
-    const Merge merge{own.data(), shift.data(),
-                      met.data(), width,
-                      UINT64_MAX, *ChooseMergeKernels(name),
-                      runs};
+    const Merge merge{
+        own.data(), shift.data(), met.data(), width, UINT64_MAX, *ChooseMergeKernels(name), runs};
     std::vector<std::thread> threads;
     for (const uint64_t seed : {8, 9}) {
       threads.emplace_back([&, seed] {
