@@ -159,6 +159,30 @@ void MergeRun(const SlotBlock& block, const float* theirs, bool steps) {
   if (i < block.count) ScalarMergeKernels()->merge_run(Rest(block, i), theirs + i, steps);
 }
 
+void AbsorbRun(const SlotBlock& block, const float* theirs, bool steps) {
+  const DRun d;
+  const Lanes<DRun> rule(*block.slot);
+  const auto stepped = steps ? hn::Eq(hn::Zero(d), hn::Zero(d)) : hn::Lt(hn::Zero(d), hn::Zero(d));
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= block.count; i += hn::Lanes(d)) {
+    float* const local = block.local + i;
+    float* const base = block.base + i;
+    const auto their = hn::LoadU(d, theirs + i), now = hn::LoadU(d, theirs + i + block.gap);
+    const auto began = hn::LoadU(d, base);
+    const Merged<DRun> now_is =
+        MergeLanes<DRun>(rule, stepped,
+                         {hn::LoadU(d, local), hn::LoadU(d, local + block.gap), began,
+                          hn::LoadU(d, base + block.gap), their, now});
+    const auto n = hn::Add(now, now_is.local_squares);
+    const auto weight = hn::Add(their, hn::Sub(now_is.local_value, began));
+    hn::StoreU(rule.Value(weight, n), d, local);
+    hn::StoreU(n, d, local + block.gap);
+    hn::StoreU(their, d, base);
+    hn::StoreU(now, d, base + block.gap);
+  }
+  if (i < block.count) ScalarMergeKernels()->absorb_run(Rest(block, i), theirs + i, steps);
+}
+
 // The slots [i, i + lanes) of `met` that are `is`.
 template <typename D>
 HWY_INLINE hn::Mask<D> MetIs(D d, const MergeState* met, MergeState is) {
@@ -293,6 +317,7 @@ const MergeKernels* Table() {
   static constexpr MergeKernels table = {NameOfTarget(HWY_TARGET),
                                          MergePairs,
                                          MergeRun,
+                                         AbsorbRun,
                                          AdoptPairs,
                                          AdoptRun,
                                          BeyondPairs,

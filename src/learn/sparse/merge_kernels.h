@@ -45,6 +45,8 @@ struct MergeKernels {
                       MergeState* met) = nullptr;
   // Likewise of a feature that is in the merge; `steps`: this worker has trained it.
   void (*merge_run)(const SlotBlock& block, const float* theirs, bool steps) = nullptr;
+  // Merge and adoption at once, of a feature that no replay reads: `shift` stays.
+  void (*absorb_run)(const SlotBlock& block, const float* theirs, bool steps) = nullptr;
   // What came of it becomes the state that is trained.
   void (*adopt_pairs)(const SlotBlock& block, const MergeState* met) = nullptr;
   void (*adopt_run)(const SlotBlock& block) = nullptr;

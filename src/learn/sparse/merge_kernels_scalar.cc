@@ -24,6 +24,12 @@ void MergeRun(const SlotBlock& block, const float* theirs, bool steps) {
               theirs + i, steps);
 }
 
+void AbsorbRun(const SlotBlock& block, const float* theirs, bool steps) {
+  for (size_t i = 0; i < block.count; ++i)
+    AbsorbSlot({block.slot, 1, block.gap, block.local + i, block.base + i, block.shift}, theirs + i,
+               steps);
+}
+
 void AdoptPairs(const SlotBlock& block, const MergeState* met) {
   for (size_t i = 0; i < block.count; ++i) {
     if (met[i] == MergeState::kUntouched) continue;
@@ -68,8 +74,9 @@ void TakeBack(float back, const float* rates, const float* gradients, size_t cou
   for (size_t i = 0; i < count; ++i) shift[i] -= back * rates[i] * gradients[i];
 }
 
-constexpr MergeKernels kTable = {"scalar",    MergePairs, MergeRun,  AdoptPairs,  AdoptRun,
-                                 BeyondPairs, BeyondRun,  GatherRun, SummedSteps, TakeBack};
+constexpr MergeKernels kTable = {"scalar",   MergePairs,  MergeRun,    AbsorbRun,
+                                 AdoptPairs, AdoptRun,    BeyondPairs, BeyondRun,
+                                 GatherRun,  SummedSteps, TakeBack};
 
 }  // namespace
 

@@ -25,6 +25,19 @@ inline void MergeSlot(const SlotBlock& at, const float* theirs, bool steps) {
   base[gap] = now;
 }
 
+// Merge and adoption at once, without a replay between them.
+inline void AbsorbSlot(const SlotBlock& at, const float* theirs, bool steps) {
+  const auto& [slot_of, count, gap, local, base, shift] = at;
+  const Slot& slot = *slot_of;
+  const float from = base[gap], to = local[gap], now = theirs[gap];
+  const float n = now + (std::max(to, 0.0f) - std::max(from, 0.0f));
+  const float moved = steps ? WeightOf(slot, *local, to) - *base : 0;
+  *local = ValueOf(slot, *theirs + StepRatio(slot.rate, from, to, now) * moved, n);
+  local[gap] = n;
+  *base = *theirs;
+  base[gap] = now;
+}
+
 inline void AdoptSlot(const Slot& slot, size_t gap, float* local, const float* base,
                       const float* shift) {
   const float n = base[gap] + local[gap];

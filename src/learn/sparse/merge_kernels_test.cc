@@ -105,6 +105,24 @@ TEST(MergeKernels, EveryInstructionSetAgreesWithTheReferenceInRuns) {
   }
 }
 
+TEST(MergeKernels, AbsorbingIsMergingAndAdoptingAtOnce) {
+  for (const std::string_view name : AvailableMergeKernels()) {
+    const MergeKernels& kernels = **ChooseMergeKernels(name);
+    for (const Slot& slot : Rules()) {
+      for (const bool steps : {false, true}) {
+        const std::string what = fmt::format("{} {} {}", name, slot.ftrl, steps);
+        Buffers one(slot), two(slot);
+        kernels.absorb_run(one.block(), one.theirs_.data(), steps);
+        EXPECT_EQ(one.shift_, two.shift_) << what;
+        kernels.merge_run(two.block(), two.theirs_.data(), steps);
+        kernels.adopt_run(two.block());
+        two.shift_ = one.shift_;
+        one.ExpectNear(two, what);
+      }
+    }
+  }
+}
+
 TEST(MergeKernels, EveryInstructionSetReplaysAsTheReference) {
   for (const std::string_view name : AvailableMergeKernels()) {
     for (const Slot& slot : Rules()) {

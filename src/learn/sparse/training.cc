@@ -24,6 +24,7 @@ constexpr uint64_t kRoundExamples = 32;
 constexpr uint64_t kSharedRoundExamples = 1024;
 // ADR 186. A worker exchanges before its unexchanged examples are this part of the exchanged ones,
 constexpr uint64_t kUnexchangedPart = 2;
+constexpr uint64_t kTrainingPart = 16;    // or this part of all that it trains (ADR 280),
 constexpr int kTrainedTimes = 9;          // and earlier where it takes at most a tenth of its time.
 constexpr uint64_t kTurnExamples = 128;   // ADR 201: of a worker, at least, in each of its turns
 constexpr uint64_t kReplayedShare = 16;   // of the examples since the last exchange,
@@ -175,9 +176,9 @@ bool Training::IsExchangeDue(TimePoint now) {
   if (exchanged_ == TimePoint{}) exchanged_ = begun_;
   if (setup_.workers == 1) return !last_ && now - exchanged_ >= kCheckpointable;
   const uint64_t unexchanged = UnexchangedExamples();
-  must_exchange_ = !IsPaced() || last_ ||
-                   unexchanged >= std::max(kRoundExamples, (TrainedBy(Positions()) - unexchanged) /
-                                                               kUnexchangedPart);
+  const uint64_t exchanged = TrainedBy(Positions()) - unexchanged;
+  const uint64_t longest = std::min(exchanged / kUnexchangedPart, own_total_ / kTrainingPart);
+  must_exchange_ = !IsPaced() || last_ || unexchanged >= std::max(kRoundExamples, longest);
   // A ticket is used, so that others do not wait for nothing.
   return must_exchange_ || exchange_lock_.has_ticket() || now - exchanged_ >= kTrainedTimes * cost_;
 }
@@ -218,8 +219,9 @@ uint64_t Training::UnexchangedExamples() const {
   return unexchanged;
 }
 
-// With a sample of what the thread has trained since the last exchange, the latest first.
-void Training::Replay(Thread& thread) const {
+// Expects or replays a sample of what the thread has trained since the last exchange, the latest
+// first.
+void Training::UseSample(Thread& thread, SampleUse use) const {
   if (setup_.workers == 1 || thread.unexchanged == 0 || thread.ordered_epoch != epoch_) return;
   const LoadedShard& shard = train_[thread.index];
   const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
@@ -231,14 +233,20 @@ void Training::Replay(Thread& thread) const {
   for (uint64_t back = 1; back <= count; back += step) {
     const uint32_t example =
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
-    table_->Replay(shard.RowOf(example), setup_.params.bias, weight, &thread.replay);
+    const Row row = shard.RowOf(example);
+    if (use == SampleUse::kExpect) {
+      table_->Expect(row);
+    } else {
+      table_->Replay(row, setup_.params.bias, weight, &thread.replay);
+    }
   }
 }
 
 Status Training::ExchangeInTurn(Thread& thread) {
   const auto exchange = [&]() -> Status {
+    UseSample(thread, SampleUse::kExpect);
     TRY(table_->Pull(0, 1, StateTable::RowSet::kUsed));
-    Replay(thread);
+    UseSample(thread, SampleUse::kReplay);
     table_->Adopt(0, 1);
     return table_->Push(0, 1);
   };
@@ -261,9 +269,11 @@ void Training::Attempt(const Step& step) {
 void Training::Fetch(Thread& thread) {
   const auto which =
       exchange_tries_ == 0 ? StateTable::RowSet::kUsed : StateTable::RowSet::kChanged;
+  UseSample(thread, SampleUse::kExpect);
+  barrier_.ArriveAndWait([] {});
   Attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
   barrier_.ArriveAndWait([] {});
-  if (!failed_.load()) WithinMemory([&] { Replay(thread); });
+  if (!failed_.load()) WithinMemory([&] { UseSample(thread, SampleUse::kReplay); });
   barrier_.ArriveAndWait([] {});
   if (!failed_.load()) table_->Adopt(thread.index, threads_.size());
 }

@@ -94,7 +94,8 @@ class Training {
   bool TryExchangeLock();
   Status RepairServers();
   uint64_t UnexchangedExamples() const;
-  void Replay(Thread& thread) const;
+  enum class SampleUse : uint8_t { kExpect, kReplay };
+  void UseSample(Thread& thread, SampleUse use) const;
   Status ExchangeInTurn(Thread& thread);
   // The two halves of an exchange of all threads; between them threads may train in its turn.
   void Fetch(Thread& thread);

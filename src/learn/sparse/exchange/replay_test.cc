@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "learn/ffm/learner.h"
@@ -198,6 +201,37 @@ TEST(SparseReplay, AFeatureThatIsNotInTheExchangeStays) {
   EXPECT_EQ(moved.met(1), MergeState::kUntouched);
   EXPECT_LT(moved.Margin(), 0.35f);
   EXPECT_GE(moved.Margin(), 0.2f);
+}
+
+// The threads of a worker replay examples of their own into one merge, without locks. Under the
+// thread sanitizer this shows whether everything that a replay calls is exempt from it.
+TEST(SparseReplay, ThreadsReplayIntoOneMerge) {
+  constexpr int kReplays = 200;
+  const fm::FmLearner learner = *fm::FmLearner::Make({});
+  const std::vector<SlotRun> runs = RunsOf(learner.slots());
+  const uint64_t width = learner.width();
+  for (const std::string_view name : AvailableMergeKernels()) {
+    std::mt19937_64 random(3);
+    const std::vector<float> own = RandomWeights(random, kFeatures * width);
+    std::vector<float> shift(own.size(), 0.2f);  // a rate, too
+    std::vector<MergeState> met(kFeatures, MergeState::kTheirs);
+    const Merge merge{
+        own.data(), shift.data(), met.data(), width, UINT64_MAX, *ChooseMergeKernels(name), runs};
+    std::vector<std::thread> threads;
+    for (const uint64_t seed : {8, 9}) {
+      threads.emplace_back([&, seed] {
+        std::mt19937_64 own_random(seed);
+        std::vector<float> scratch;
+        for (int i = 0; i < kReplays; ++i) {
+          const Example example = RandomExample(own_random, kFeatures);
+          Replay(learner, merge, example.row(), 1, &scratch);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const float left : shift) EXPECT_TRUE(std::isfinite(left)) << name;
+    EXPECT_EQ(std::count(met.begin(), met.end(), MergeState::kChanged), kFeatures) << name;
+  }
 }
 
 // Another worker moved a weight while this one trained on examples that all have it. Had this one

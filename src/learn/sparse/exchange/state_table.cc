@@ -81,6 +81,7 @@ Status StateTable::Connect() {
   pulled_.resize(rows_);
   seen_.resize(rows_);
   merge_states_.resize(rows_ * row_features_);
+  expected_.resize(rows_ * row_features_);
   // What was trained before the table was needed stays, as a change that the servers lack.
   for (uint64_t row = 0; row < rows_; ++row) {
     if (Differs(row)) used_[row] = 1;
@@ -90,6 +91,11 @@ Status StateTable::Connect() {
   std::fill(merge_states_.begin(), merge_states_.end(), MergeState::kUntouched);
   std::fill(pulled_.begin(), pulled_.end(), uint8_t{0});
   return Status::Ok();
+}
+
+void StateTable::Expect(const Row& row) {
+  for (uint32_t i = 0; i < row.count; ++i)
+    std::atomic_ref(expected_[row.features[i]]).store(1, std::memory_order_relaxed);
 }
 
 void StateTable::Use(std::span<const uint32_t> features) {
@@ -153,14 +159,16 @@ void StateTable::MergeRow(uint64_t row, const float* theirs, RowSet which) {
     const bool steps = own != had;
     const bool known = theirs[squares] != 0 || own != 0;
     if (!steps && theirs[squares] == had && !(all && known)) continue;
-    merge_states_[feature] = steps ? MergeState::kChanged : MergeState::kTheirs;
+    // The bias is in every example.
+    const bool replayed = expected_[feature] != 0 || feature == features_;
+    if (replayed) merge_states_[feature] = steps ? MergeState::kChanged : MergeState::kTheirs;
     for (const SlotRun& run : runs_) {
       const SlotBlock block = BlockAt(feature, run);
       const float* const their = theirs + slots_[run.first].value;
       if (run.count == 1) {
-        MergeSlot(block, their, steps);
+        replayed ? MergeSlot(block, their, steps) : AbsorbSlot(block, their, steps);
       } else {
-        kernels_->merge_run(block, their, steps);
+        (replayed ? kernels_->merge_run : kernels_->absorb_run)(block, their, steps);
       }
     }
   }
@@ -321,9 +329,10 @@ Status StateTable::Push(size_t part, size_t parts) {
   const Range rows{rows_ * part / parts, rows_ * (part + 1) / parts};
   const Status status = PushRows(
       rows, [this](uint64_t row) { return std::exchange(pulled_[row], 0) != 0; }, false);
-  std::fill(merge_states_.begin() + static_cast<ptrdiff_t>(rows.begin * row_features_),
-            merge_states_.begin() + static_cast<ptrdiff_t>(rows.end * row_features_),
-            MergeState::kUntouched);
+  const auto begin = static_cast<ptrdiff_t>(rows.begin * row_features_);
+  const auto end = static_cast<ptrdiff_t>(rows.end * row_features_);
+  std::fill(merge_states_.begin() + begin, merge_states_.begin() + end, MergeState::kUntouched);
+  std::fill(expected_.begin() + begin, expected_.begin() + end, uint8_t{0});
   return status;
 }
 

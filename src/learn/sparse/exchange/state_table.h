@@ -54,6 +54,9 @@ class StateTable {
   // Of which rows an exchange is: those that this worker has changed since it last met the servers,
   // that it uses or ever changed, or all.
   enum class RowSet : uint8_t { kChanged, kUsed, kAll };
+  // Before Pull: the features of an example that Replay will be called with. Those of no such
+  // example are merged at once, without what a replay needs of them. Any number of threads.
+  void Expect(const Row& row);
   // An exchange: Pull, Adopt and Push of all parts, each when the one before has ended; parts may
   // go in parallel. Threads may train between Adopt and Push, but not during any of them.
   Status Pull(size_t part, size_t parts, RowSet which);
@@ -62,7 +65,7 @@ class StateTable {
   // What this worker has changed since it last met the servers goes there, where no other worker
   // changes anything: instead of an exchange, for a tenth of its work. Parts as above.
   Status Store(size_t part, size_t parts);
-  // Between Pull and Adopt, of `weight` examples like this one.
+  // Between Pull and Adopt, of `weight` examples like this one; expected before.
   void Replay(const Row& row, bool with_bias, float weight, std::vector<float>* scratch);
   // Rows of which the pushes since the last call were not taken whole.
   uint64_t TakePartialPushCount() { return partial_pushes_.exchange(0); }
@@ -107,6 +110,7 @@ class StateTable {
   float* base_ = nullptr;                 // likewise, weights and squares; null until connected
   float* shift_ = nullptr;                // likewise, of sparse::Merge
   std::vector<MergeState> merge_states_;  // by feature; from Pull to Push
+  std::vector<uint8_t> expected_;         // by feature: a replay will read it
   std::vector<uint8_t> used_;             // by row: this worker uses it
   std::vector<uint8_t> pulled_;           // by row: in the exchange under way
   std::vector<float> seen_;               // by row: the count that it was pulled with

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
+#include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
 #include "ps/server/server.h"
 #include "ps/testing/test_cluster.h"
@@ -125,6 +127,46 @@ TEST_F(SparseStore, RowsThatAWorkerWillTrainComeWithItsFirstExchange) {
   Exchange(1);
   ExpectFeature(1, 3, -2, 4);
   ExpectFeature(1, 500, 0, 0);
+}
+
+// Features of factorization machines that no replayed example has are merged in one step: to the
+// same state, and with the same push, as in the steps that a replay needs.
+TEST_F(SparseStore, WhatNoReplayReadsIsMergedToTheSameState) {
+  const fm::FmLearner learner = *fm::FmLearner::Make({});
+  for (int i = 0; i < kWorkers; ++i) {
+    tables_[i] = StateTable::Make(clients_[i].get(), kFeatures, &learner, "auto").value();
+    ASSERT_TRUE(tables_[i]->Connect().ok());
+  }
+  const auto train = [&](size_t worker, uint64_t feature, float weight, float squares) {
+    float* const state = tables_[worker]->state() + feature * learner.width();
+    for (const Slot& slot : learner.slots()) {
+      state[slot.squares] += squares + static_cast<float>(slot.value) / 16;
+      state[slot.value] = ValueOf(slot, weight, state[slot.squares]);
+    }
+  };
+  const std::vector<uint32_t> features = {5, 6, 7};
+  tables_[0]->Use(features);
+  train(0, 5, 0.3f, 2);
+  train(0, 6, -0.2f, 3);
+  Exchange(0);
+  for (const size_t worker : {1, 2}) {
+    tables_[worker]->Use(features);
+    train(worker, 5, 0.1f, 4);
+    train(worker, 7, 0.4f, 1);
+  }
+  tables_[1]->Expect({features.data(), nullptr, 3, 1, nullptr});
+  Fetch(1);
+  Fetch(2);
+  for (uint64_t at = 5 * learner.width(); at < 8 * learner.width(); ++at) {
+    const float expected = tables_[1]->state()[at];
+    EXPECT_NEAR(tables_[2]->state()[at], expected, 1e-5 * (1 + std::abs(expected))) << at;
+  }
+  ASSERT_TRUE(tables_[2]->Push(0, 1).ok());
+  Exchange(0);
+  for (uint64_t at = 5 * learner.width(); at < 8 * learner.width(); ++at) {
+    const float expected = tables_[2]->state()[at];
+    EXPECT_NEAR(tables_[0]->state()[at], expected, 1e-5 * (1 + std::abs(expected))) << at;
+  }
 }
 
 // Two workers exchange at a time: what was not taken of the second push goes with the next one.
