@@ -54,13 +54,4 @@ Arenas::Arenas(const QuotaTree& tree, std::vector<FlavorCapacity> capacities)
   }
 }
 
-Arena* Arenas::Of(FlavorIndex flavor, NodeIndex leaf) {
-  const int32_t index = arena_of_[At(flavor)][At(leaf)];
-  return index == kNoIndex ? nullptr : &arenas_[At(index)];
-}
-
-const Arena* Arenas::Of(FlavorIndex flavor, NodeIndex leaf) const {
-  return const_cast<Arenas*>(this)->Of(flavor, leaf);
-}
-
 }  // namespace shoal::queue

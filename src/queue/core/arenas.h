@@ -62,8 +62,13 @@ class Arenas {
   std::vector<Arena>& all() { return arenas_; }
   const std::vector<Arena>& all() const { return arenas_; }
   // The arena of a flavor and a leaf; nullptr if the leaf's tree does not use the flavor.
-  Arena* Of(FlavorIndex flavor, NodeIndex leaf);
-  const Arena* Of(FlavorIndex flavor, NodeIndex leaf) const;
+  Arena* Of(FlavorIndex flavor, NodeIndex leaf) {
+    const int32_t index = arena_of_[static_cast<size_t>(flavor)][static_cast<size_t>(leaf)];
+    return index == kNoIndex ? nullptr : &arenas_[static_cast<size_t>(index)];
+  }
+  const Arena* Of(FlavorIndex flavor, NodeIndex leaf) const {
+    return const_cast<Arenas*>(this)->Of(flavor, leaf);
+  }
   const std::vector<FlavorCapacity>& capacities() const { return capacities_; }
   FlavorCapacity& capacity(FlavorIndex flavor) { return capacities_[static_cast<size_t>(flavor)]; }
   const FlavorCapacity& capacity(FlavorIndex flavor) const {

@@ -25,6 +25,7 @@ Ledger::Ledger(const QuotaTree* tree, Millis half_life, Millis period)
   dominant_.assign(flavors, std::vector<double>(nodes));
   share_.assign(nodes, 0);
   borrows_.assign(nodes, 0);
+  borrowers_.assign(nodes, 0);
   for (size_t f = 0; f < flavors; ++f) SetCapacity(static_cast<FlavorIndex>(f), kNoLimit);
 }
 
@@ -95,7 +96,10 @@ void Ledger::Refresh(FlavorIndex flavor, NodeIndex node) {
   dominant_[At(flavor)][At(node)] = most;
   const uint32_t bit = 1U << flavor;
   uint32_t& bits = borrows_[At(node)];
+  const bool before = bits != 0;
   bits = borrows ? bits | bit : bits & ~bit;
+  const QuotaTree::Node& place = tree_->node(node);
+  if (place.leaf) borrowers_[At(place.root)] += (bits != 0 ? 1 : 0) - (before ? 1 : 0);
   for (const std::vector<double>& others : dominant_) most = std::max(most, others[At(node)]);
   share_[At(node)] = most / tree_->node(node).spec.weight;
 }

@@ -30,6 +30,8 @@ class Ledger {
   }
   double share(NodeIndex node) const { return share_[static_cast<size_t>(node)]; }
   bool borrows(NodeIndex node) const { return borrows_[static_cast<size_t>(node)] != 0; }
+  // Number of queues of the tree of `root` that take jobs and borrow.
+  int32_t borrowers(NodeIndex root) const { return borrowers_[static_cast<size_t>(root)]; }
   // True if leaf `a` is served before `b`: at the level where their paths part, the one whose node
   // does not borrow, then the one with the smaller share. `equal` is the answer for equal ones.
   bool Before(NodeIndex a, NodeIndex b, bool equal) const;
@@ -59,7 +61,8 @@ class Ledger {
   std::vector<std::vector<Fractions>> scale_;  // [flavor][root]: 1 / whole
   std::vector<std::vector<double>> dominant_;  // [flavor][node]
   std::vector<double> share_;
-  std::vector<uint32_t> borrows_;  // bits of flavors
+  std::vector<uint32_t> borrows_;   // bits of flavors
+  std::vector<int32_t> borrowers_;  // by root
 };
 
 }  // namespace shoal::queue

@@ -21,6 +21,7 @@ class Trial {
   Trial(const SchedulerState& state, JobRef job, FlavorIndex flavor)
       : state_(state),
         job_(state.job(job)),
+        demand_(job_.spec.request.Least()),
         flavor_(flavor),
         arena_(*state.arenas().Of(flavor, job_.leaf)),
         usage_(state.ledger().usage(flavor)),
@@ -52,6 +53,7 @@ class Trial {
 
   const SchedulerState& state_;
   const JobState& job_;
+  const Amounts demand_;
   const FlavorIndex flavor_;
   const Arena& arena_;
   QuotaTree::Usage usage_;
@@ -78,11 +80,11 @@ void Trial::GiveBack(const JobState& victim, const Amounts& amounts) {
 }
 
 bool Trial::FitsIn(const QuotaTree::Usage& usage, const Amounts& held) const {
-  const Amounts demand = job_.spec.request.Least();
-  if (!demand.FitsIn(state_.tree().Available(flavor_, job_.leaf, usage))) return false;
+  if (!demand_.FitsIn(state_.tree().Available(flavor_, job_.leaf, usage))) return false;
   const Amounts& total = state_.arenas().capacity(flavor_).total;
   for (size_t r = 0; r < kResources; ++r) {
-    if (total[r] < kUnlimited && demand[r] > std::max<int64_t>(0, total[r] - held[r])) return false;
+    if (total[r] < kUnlimited && demand_[r] > std::max<int64_t>(0, total[r] - held[r]))
+      return false;
   }
   return true;
 }
@@ -92,11 +94,10 @@ bool Trial::Fits() const {
 }
 
 bool Trial::Exceeds(NodeIndex node, const Amounts& added) const {
-  const Amounts demand = job_.spec.request.Least();
   const NodeIndex root = state_.tree().node(node).root;
   const Amounts& subtree = state_.tree().cell(flavor_, node).subtree;
   for (size_t r = 0; r < kResources; ++r) {
-    if (demand[r] > 0 && state_.tree().Limits(flavor_, root, r) &&
+    if (demand_[r] > 0 && state_.tree().Limits(flavor_, root, r) &&
         usage_[static_cast<size_t>(node)][r] + added[r] > subtree[r])
       return true;
   }
@@ -115,7 +116,7 @@ size_t Trial::Parting(const JobState& other) const {
 bool Trial::MayReclaim(const JobState& other) const {
   const size_t level = Parting(other);
   if (level == 0) return false;
-  return !Exceeds(state_.tree().node(job_.leaf).path[level], job_.spec.request.Least()) &&
+  return !Exceeds(state_.tree().node(job_.leaf).path[level], demand_) &&
          Exceeds(state_.tree().node(other.leaf).path[level], {}) && Exceeds(other.leaf, {});
 }
 
@@ -123,7 +124,7 @@ bool Trial::MayReclaim(const JobState& other) const {
 bool Trial::Overrides(const JobState& reserved) const {
   const size_t level = Parting(reserved);
   if (level == 0 || state_.tree().node(job_.leaf).spec.reclaim != PreemptRule::kAny) return false;
-  return !Exceeds(state_.tree().node(job_.leaf).path[level], job_.spec.request.Least()) &&
+  return !Exceeds(state_.tree().node(job_.leaf).path[level], demand_) &&
          Exceeds(state_.tree().node(reserved.leaf).path[level], reserved.spec.request.Least());
 }
 
@@ -333,7 +334,10 @@ bool MayPreempt(const SchedulerState& state, JobRef job, FlavorIndex flavor) {
       if (other.phase == Phase::kRunning && other.priority() < waiting.priority()) return true;
     }
   }
-  if (spec.reclaim == PreemptRule::kNever) return false;
+  // Something to reclaim, or a reservation to displace.
+  const bool borrowers = state.ledger().borrowers(state.tree().node(waiting.leaf).root) > 0;
+  const bool displaces = arena->reservation.job != kNoIndex && arena->reservation.job != job;
+  if (spec.reclaim == PreemptRule::kNever || !(borrowers || displaces)) return false;
   const Amounts demand = waiting.spec.request.Least();
   for (const NodeIndex node : state.tree().node(waiting.leaf).path) {
     const NodeIndex root = state.tree().node(node).root;

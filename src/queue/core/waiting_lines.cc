@@ -41,11 +41,6 @@ void WaitingLines::Erase(Line line, JobRef job) {
   root = EraseBelow(root, job);
 }
 
-size_t WaitingLines::size(Line line) const {
-  const int32_t root = roots_[static_cast<size_t>(line)];
-  return root == kNoIndex ? 0 : static_cast<size_t>(at(root).count);
-}
-
 JobRef WaitingLines::First(Line line) const {
   int32_t node = roots_[static_cast<size_t>(line)];
   while (node != kNoIndex && at(node).left != kNoIndex) node = at(node).left;

@@ -29,7 +29,10 @@ class WaitingLines {
   Line AddLine();
   void Insert(Line line, JobRef job, const JobState& state);
   void Erase(Line line, JobRef job);
-  size_t size(Line line) const;
+  size_t size(Line line) const {
+    const int32_t root = roots_[static_cast<size_t>(line)];
+    return root == kNoIndex ? 0 : static_cast<size_t>(at(root).count);
+  }
   // The first job of the line; kNoIndex if it is empty.
   JobRef First(Line line) const;
   // The first job within the bounds whose place is after `after` (kNoIndex: from the beginning).
