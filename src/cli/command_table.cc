@@ -14,6 +14,7 @@ const std::vector<Command>& Commands() {
       {"submit-dmlc", "Jobs", AddSubmitDmlc, CountDmlcOwnArgs},
       {"jobs", "Jobs", AddJobs, nullptr, true},
       {"show", "Jobs", AddShow, nullptr, true},
+      {"why", "Jobs", AddWhy, nullptr, true},
       {"logs", "Jobs", AddLogs, nullptr, true},
       {"stop", "Jobs", AddStop, nullptr, true},
       {"suspend", "Jobs", AddSuspend, nullptr, true},

@@ -90,6 +90,17 @@ class RemoteJobs final : public controller::Jobs {
                        const std::string& reason) override;
   Result<JobView> Suspend(const std::string& id, const std::string& reason) override;
   Status Scale(const std::string& id, const std::string& role, int replicas) override;
+  Result<controller::WhyWaits> Why(const std::string& id) override {
+    TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id, "/why")));
+    controller::WhyWaits why;
+    why.waits = GetStringOr(reply, "state", "") == job::NameOf(job::JobState::kPending);
+    why.reason = GetStringOr(reply, "reason", "");
+    const json::value* const changes = reply.if_contains("changes");
+    if (changes != nullptr && changes->is_array())
+      for (const json::value& one : changes->get_array())
+        if (one.is_string()) why.changes.emplace_back(one.get_string());
+    return why;
+  }
   Duration TimeSuspended(const std::string& id) override {
     const Result<JobDetails> details = Describe(id);
     return details.ok() ? details->view.suspended : Duration(0);

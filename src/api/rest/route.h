@@ -28,6 +28,7 @@ enum class Operation : uint8_t {
   kPlanJob,
   kListJobs,
   kGetJob,
+  kWhyJob,
   kStopJob,
   kSuspendJob,
   kResumeJob,

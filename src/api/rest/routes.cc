@@ -144,6 +144,10 @@ std::vector<Route> JobRoutes() {
       {.operation = Operation::kGetJob, .path = "/api/v1/jobs/{id}", .name = "getJob",
        .doc = "One job, with its ETag", .access = kJob, .role = Role::kViewer, .scope = read,
        .schema = "Job"},
+      {.operation = Operation::kWhyJob, .path = "/api/v1/jobs/{id}/why", .name = "whyJob",
+       .doc = "Why a job waits, and which changes of it would start it now, each of them tried in "
+              "the scheduler",
+       .access = kJob, .role = Role::kViewer, .scope = read, .schema = "Why"},
       {.operation = Operation::kListTasks, .path = "/api/v1/jobs/{id}/tasks", .name = "listTasks",
        .doc = "The latest state of each task", .access = kJob, .role = Role::kViewer,
        .scope = read, .schema = "Tasks"},

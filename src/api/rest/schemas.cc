@@ -196,6 +196,10 @@ json::object ReplySchemas() {
   all["Engines"] = Object(
       {{"items", ListOf(Object({{"name", Of("string")}, {"kind", Of("string")}}, {"name"}))}},
       {"items"});
+  all["Why"] = Object({{"state", Of("string")},
+                       {"reason", Text("Why it waits; empty if it does not wait for admission")},
+                       {"changes", ListOf(Of("string"))}},
+                      {"state", "reason", "changes"});
   AddData(&all);
   AddPeople(&all);
   all["JobPage"] = Page("Job");

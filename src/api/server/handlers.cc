@@ -17,6 +17,7 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kPlanJob, PlanJob},
     {Operation::kListJobs, ListJobs},
     {Operation::kGetJob, GetJob},
+    {Operation::kWhyJob, WhyJob},
     {Operation::kStopJob, StopJob},
     {Operation::kSuspendJob, SuspendJob},
     {Operation::kResumeJob, ResumeJob},

@@ -25,6 +25,7 @@ void PlanJob(const Backend& backend, const CallPtr& call);
 // job_handlers.cc
 void ListJobs(const Backend& backend, const CallPtr& call);
 void GetJob(const Backend& backend, const CallPtr& call);
+void WhyJob(const Backend& backend, const CallPtr& call);
 void StopJob(const Backend& backend, const CallPtr& call);
 void SuspendJob(const Backend& backend, const CallPtr& call);
 void ResumeJob(const Backend& backend, const CallPtr& call);

@@ -107,6 +107,20 @@ void GetJob(const Backend& /*backend*/, const CallPtr& call) {
   call->answer(std::move(reply));
 }
 
+void WhyJob(const Backend& backend, const CallPtr& call) {
+  const controller::JobRecord& job = *call->job;
+  const auto answer = [state = std::string(job::NameOf(job.state)), reason = job.reason,
+                       call](const controller::WhyWaits& why) {
+    json::array changes;
+    for (const std::string& change : why.changes) changes.emplace_back(change);
+    call->answer(JsonReply(kOk, json::object{{"state", state},
+                                             {"reason", why.waits ? why.reason : reason},
+                                             {"changes", std::move(changes)}}));
+  };
+  if (job.state != job::JobState::kPending) return answer({});
+  backend.supervisor->Why(job.id, answer);
+}
+
 void StopJob(const Backend& backend, const CallPtr& call) {
   if (job::IsFinal(call->job->state)) return AnswerJob(backend, call, kAccepted);
   const bool now = call->arguments.Boolean("now", false);

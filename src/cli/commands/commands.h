@@ -25,6 +25,7 @@ void AddSuspend(CLI::App& app, Run* chosen);
 void AddResume(CLI::App& app, Run* chosen);
 void AddScale(CLI::App& app, Run* chosen);
 void AddOutputs(CLI::App& app, Run* chosen);
+void AddWhy(CLI::App& app, Run* chosen);
 void AddSecret(CLI::App& app, Run* chosen);
 void AddExec(CLI::App& app, Run* chosen);
 void AddForward(CLI::App& app, Run* chosen);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "job/spec/json.h"
 #include "queue/admission.h"
+#include "queue/why/why.h"
 
 namespace shoal::controller {
 namespace {
@@ -84,6 +85,21 @@ JobAdmitter::JobAdmitter(JobAdmitterOptions options)
       scheduler_(policy_) {}
 
 JobAdmitter::~JobAdmitter() { options_.loop->Cancel(tick_); }
+
+void JobAdmitter::Why(const std::string& id, std::function<void(const WhyWaits&)> done) {
+  const Entry* const entry = Find(id);
+  if (entry == nullptr || !entry->decidable()) return done({});
+  // The search tries each change in a copy; this thread serves all jobs meanwhile.
+  auto copy = std::make_shared<const queue::Scheduler>(scheduler_);
+  options_.store_threads->Execute([copy, ref = entry->ref, done = std::move(done)] {
+    WhyWaits answer;
+    answer.waits = true;
+    answer.reason = queue::ReasonText(copy->state(), ref, copy->ReasonOf(ref));
+    for (const queue::Change& change : queue::ChangesThatStart(*copy, ref))
+      answer.changes.push_back(queue::ChangeText(*copy, ref, change));
+    done(answer);
+  });
+}
 
 queue::Millis JobAdmitter::Now() const {
   return std::chrono::duration_cast<queue::Millis>(options_.clock->Wall().time_since_epoch());
@@ -282,11 +298,14 @@ void JobAdmitter::Decide() {
 void JobAdmitter::Preempt(const queue::Decision& decision) {
   const auto id = ids_.find(decision.job);
   if (id == ids_.end() || !options_.preempt) return;
+  const JobRecord& victim = Find(id->second)->record;
   const auto other = ids_.find(decision.beneficiary);
   const Entry* const taker = other == ids_.end() ? nullptr : Find(other->second);
   const std::string reason =
       taker != nullptr
-          ? "preempted for " + taker->record.name + " (" + taker->record.id + ")"
+          ? "preempted for " + (taker->record.team == victim.team
+                                    ? taker->record.name + " (" + taker->record.id + ")"
+                                    : "a job of team " + taker->record.team)
           : "preempted: " + queue::ReasonText(scheduler_.state(), decision.job, decision.reason);
   options_.preempt(id->second, reason);
 }

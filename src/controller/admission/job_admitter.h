@@ -35,6 +35,15 @@ struct AdmissionCallbacks {
   std::function<void(const Status&)> on_failed = {};
 };
 
+// Why a job waits for its admission. Plain value.
+struct WhyWaits {
+  bool waits = false;
+  std::string reason;
+  // Each alone would start the job now, as a trial showed: "in queue b", "with 3 tasks instead of
+  // 4". Empty if no change of the job's file does.
+  std::vector<std::string> changes;
+};
+
 // All pointers must outlive the admitter.
 struct JobAdmitterOptions {
   net::Loop* loop = nullptr;
@@ -70,6 +79,9 @@ class JobAdmitter {
   void Hold(const JobRecord& record, const job::Job& job, const std::string& flavor);
   // The job was changed in the store while it waits: decides anew.
   void Reread(const std::string& id);
+  // Why the job waits, and what would start it now. `done` is called once, on this or another
+  // thread.
+  void Why(const std::string& id, std::function<void(const WhyWaits&)> done);
   // The job has ended, was suspended, or does not wait any longer. Unknown ids are ignored.
   void Release(const std::string& id);
 

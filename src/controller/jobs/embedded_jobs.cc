@@ -157,6 +157,11 @@ class EmbeddedJobs final : public Jobs {
     return controller::PruneUnreadable(&session_->store(), session_->home());
   }
 
+  // First in, first out: the stored reason says all.
+  Result<WhyWaits> Why(const std::string& id) override {
+    TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id));
+    return WhyWaits{job.state == JobState::kPending, job.reason, {}};
+  }
   Result<std::unique_ptr<Secrets>> SecretsOf(const std::string& team) override {
     if (!team.empty())
       return InvalidArgument("got team " + team + ", but without a server there are no teams");

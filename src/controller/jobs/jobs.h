@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "controller/admission/job_admitter.h"
 #include "controller/files/log_search.h"
 #include "controller/files/log_store.h"
 #include "controller/files/outputs.h"
@@ -94,6 +95,9 @@ class Jobs {
   // Sets the number of tasks of an elastic role. Returns when it is accepted. FailedPrecondition
   // with the reason why it is not.
   virtual Status Scale(const std::string& id, const std::string& role, int replicas) = 0;
+
+  // Why the job waits for its admission, and what would start it now; without `waits` it does not.
+  virtual Result<WhyWaits> Why(const std::string& id) = 0;
 
   // Time that the job spent suspended or waiting to be restarted; 0 if it cannot be found.
   virtual Duration TimeSuspended(const std::string& id) {

@@ -86,6 +86,9 @@ class LoopSupervisor final : public Supervisor {
   void Resume(const std::string& id, Done done) override;
   void Scale(const std::string& id, const std::string& role, int replicas,
              const std::string& reason, Done done) override;
+  void Why(const std::string& id, std::function<void(const WhyWaits&)> done) override {
+    loop_.Post([this, id, done = std::move(done)] { admitter_->Why(id, done); });
+  }
   std::unique_ptr<Observation> Observe(JobsObserver observer) override {
     return observers_.Add(std::move(observer));
   }
@@ -232,11 +235,13 @@ void LoopSupervisor::Preempt(const std::string& id, const std::string& reason) {
 bool LoopSupervisor::OnNotGathered(const std::string& id) {
   const int failures = ++gather_failures_[id];
   if (failures > kGatherRetries) return false;
-  const Duration delay = options_.requeue_delay * (int64_t{1} << (failures - 1));
+  const auto& queues = options_.queues;
+  const Duration first = queues ? Duration(queues->requeue_first) : options_.requeue_delay;
+  const Duration longest = queues ? Duration(queues->requeue_most) : kLongestRequeue;
+  const Duration delay = first * (int64_t{1} << (failures - 1));
   constexpr uint64_t kParts = 1024;
   const auto part = static_cast<int64_t>(RandomSeed() % kParts);
-  requeued_[id] =
-      std::min<Duration>(delay, kLongestRequeue) + delay / 4 * part / static_cast<int64_t>(kParts);
+  requeued_[id] = std::min(delay, longest) + delay / 4 * part / static_cast<int64_t>(kParts);
   CallStore(
       [this, id] {
         return options_.store->records()

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "controller/admission/job_admitter.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/log_store.h"
 #include "controller/files/state_home.h"
@@ -115,6 +116,10 @@ class Supervisor {
   // `done` follows the coordinator's answer; Unavailable if there is none within 10 s.
   virtual void Scale(const std::string& id, const std::string& role, int replicas,
                      const std::string& reason, Done done) = 0;
+
+  // Why a job waits for its admission, and what would start it now. `done` is called once, on a
+  // thread of the supervisor.
+  virtual void Why(const std::string& id, std::function<void(const WhyWaits&)> done) = 0;
 
   // Calls until the result is destroyed, which waits for a running call on another thread. The
   // result must not outlive the supervisor.

@@ -44,11 +44,12 @@ constexpr Field kFields[] = {
           "the built-in trainers, `generic` any program that reads the SHOAL_ variables.",
    .apply = [](V v, T t) { t.job->framework = Pick(kFrameworks, v); }},
   {.path = "queue", .type = Type::kName, .most = 63, .fallback = "default",
-   .doc = "Queue of the job. There is only one so far: another name gives a note and has no effect.",
+   .doc = "Queue of the job, on a server with queues ([queue.md](queue.md)). Without a server there is one: "
+          "another name gives a note and has no effect.",
    .apply = [](V v, T t) { t.job->queue = v.text; }},
   {.path = "priority", .type = Type::kInteger, .least = -1000, .most = 1000, .fallback = "0",
-   .doc = "Priority within the queue; larger numbers go first if the queue's policy uses priorities. The "
-          "only queue so far is first in, first out: a priority gives a note and has no effect.",
+   .doc = "Priority within the queue of a server; larger numbers go first. Without a server the queue is first "
+          "in, first out: a priority gives a note and has no effect.",
    .apply = [](V v, T t) { t.job->priority = static_cast<int>(v.integer); }},
   {.path = "image", .type = Type::kText, .most = 1024, .fallback = "none",
    .doc = "Container image of the tasks, on docker, kubernetes and marathon. A role's command replaces "

@@ -11,6 +11,12 @@ std::string NameOf(const SchedulerState& state, JobRef job) {
   return spec.name.empty() || spec.name == spec.id ? spec.id : spec.name + " (" + spec.id + ")";
 }
 
+// Another job as the owner of `job` may know it: jobs of other teams are not named.
+std::string OtherName(const SchedulerState& state, JobRef job, JobRef other) {
+  const std::string& team = state.job(other).spec.team;
+  return team == state.job(job).spec.team ? NameOf(state, other) : "a job of team " + team;
+}
+
 // "90 s", "12 min", "5 h", "3 days".
 std::string DistanceText(Millis distance) {
   const auto seconds = static_cast<double>(distance.count()) / 1000;
@@ -59,7 +65,7 @@ std::string Writer::Needs() const {
 
 std::string Writer::Holder() const {
   if (reason_.other == kNoIndex) return "";
-  return "; " + NameOf(state_, reason_.other) + " holds " +
+  return "; " + OtherName(state_, job_, reason_.other) + " holds " +
          AmountText(reason_.resource, state_.job(reason_.other).charge[reason_.resource]);
 }
 
@@ -132,9 +138,10 @@ std::string Writer::Run() const {
       return Place() + Needs() + " and " + AmountText(reason_.resource, reason_.available) +
              " is free" + On() + Holder() + Until();
     case ReasonCode::kReserved:
-      return Place() + "it would delay " + NameOf(state_, reason_.other) + ", which is next" + On();
+      return Place() + "it would delay " + OtherName(state_, job_, reason_.other) +
+             ", which is next" + On();
     case ReasonCode::kBehind:
-      return "behind " + NameOf(state_, reason_.other) + ", which is first in line; " +
+      return "behind " + OtherName(state_, job_, reason_.other) + ", which is first in line; " +
              std::to_string(reason_.ahead) +
              (reason_.ahead == 1 ? " job is before it" : " jobs are before it");
   }

@@ -96,7 +96,8 @@ Reason Impossible(const SchedulerState& state, const JobState& job);
 // Why a job waits (explain.cc).
 Reason Explain(const SchedulerState& state, JobRef job);
 
-// One sentence, such as "first in line; needs 3 GPU and 1 GPU is free: big (r1) holds 2 GPU".
+// One sentence, in which jobs of other teams have no names, such as "first in line; needs 3 GPU and
+// 1 GPU is free: big (r1) holds 2 GPU".
 std::string ReasonText(const SchedulerState& state, JobRef job, const Reason& reason);
 
 }  // namespace shoal::queue

@@ -63,6 +63,16 @@ class QueuesTest(unittest.TestCase):
         self.wait(lambda: self.starts("red") == 1, "the first job")
         later = self.submit("later", "default")  # the default queue, red
         first = self.submit("first", "red", memory="3Gi")
+        self.wait(lambda: self.reason(first) != "", "a reason")
+        why = self.server.get(f"/jobs/{first}/why").json
+        self.assertEqual(why["state"], "pending")
+        self.assertIn("in queue blue", why["changes"])
+        self.assertIn("red", why["reason"])
+        code, out, err = self.server.shoal("why", first)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, rf"{first} waits: .*\nIt would start now:\n(  .*\n)*  in queue blue")
+        code, out, err = self.server.shoal("why", red)
+        self.assertIn("does not wait: it is running", out)
         blue = self.submit("blue", "blue")
         self.wait(lambda: self.starts("blue") == 1, "the quota of another queue")
         self.wait(lambda: "needs 4 GiB memory" in self.reason(later), self.reason(later))
