@@ -48,7 +48,7 @@ LIVE = {"vectors": TRAINER, "word2vec": TRAINER, "mnist": PROGRAM, "embedding-sm
 # The other names by which documents speak of them, and what their placeholders stand for.
 ALSO = {"word": "word2vec", "JOB": "mnist", "embedding": "embedding-small"}
 PLACEHOLDERS = {"NAME": "input", "K": "1"}
-ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|logs) (?:-\S+ (?:\d+ )?)*([\w-]+)")
+ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|why|logs) (?:-\S+ (?:\d+ )?)*([\w-]+)")
 # What must have been done before a command, since another example undid it.
 BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
           "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model"}

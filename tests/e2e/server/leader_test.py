@@ -10,9 +10,8 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.environ.get("SHOAL_SOURCE") or os.path.join(HERE, "..", "..", ".."), "python")]
+sys.path.insert(0, HERE)
 import postgres  # noqa: E402  pylint: disable=wrong-import-position
-import shoal  # noqa: E402  pylint: disable=wrong-import-position
 from server_harness import PATIENCE, Home, Server, job_text, poll_until, said  # noqa: E402  pylint: disable=wrong-import-position
 
 ENGINE = os.environ.get("SHOAL_TEST_ENGINE", "local")
@@ -33,7 +32,9 @@ TAKEOVER = 10  # seconds
 
 
 @unittest.skipUnless(postgres.programs(), "PostgreSQL is not installed (Debian: postgresql-15)")
-class LeaderTest(unittest.TestCase):
+class LeaderCase(unittest.TestCase):
+    """Two servers of one database; leader_slow_test.py has the tests that take longer."""
+
     def setUp(self):
         self.database = postgres.Postgres()
         self.addCleanup(self.database.close)
@@ -95,6 +96,8 @@ class LeaderTest(unittest.TestCase):
         left = poll_until(lambda: [p for p in self.home.processes() if p.pid not in pids] == [], 20 * PATIENCE, 0.05)
         self.assertTrue(left, self.home.processes())
 
+
+class LeaderTest(LeaderCase):
     def test_one_leads(self):
         self.start()
         self.assertEqual(self.second.ready["leader"], self.first.url)
@@ -165,36 +168,6 @@ class LeaderTest(unittest.TestCase):
             self.check(self.first, job)
         self.nothing_is_left(self.first)
 
-    def test_a_leader_frozen_again_and_again(self):
-        self.start()
-        leader, other = self.first, self.second
-        jobs = []
-        for i in range(3):
-            jobs.append(self.submit(leader, f"again{i}"))
-            leader.process.send_signal(signal.SIGSTOP)
-            self.leads(other)
-            leader.process.send_signal(signal.SIGCONT)
-            poll_until(lambda server=leader: said(server.process).count('"event":"standby"') > 0, 15 * PATIENCE)
-            leader, other = other, leader
-        for job in jobs:
-            self.check(leader, job)
-        self.nothing_is_left(leader, other)
-
-    def test_a_database_that_is_away(self):
-        self.start()
-        job = self.submit(self.first, "away")
-        self.first.wait_for(job, ("running",))
-        self.database.stop()
-        def away():
-            return self.first.request("GET", "/readyz", token=None).status == 503 and self.first.get("/jobs").status == 503
-
-        self.assertTrue(poll_until(away, 30 * PATIENCE, 0.2))  # when the lease has ended
-        self.database.start()
-        leader = poll_until(lambda: next((s for s in (self.first, self.second)
-                                          if s.request("GET", "/readyz", token=None).status == 200), None), 30 * PATIENCE, 0.1)
-        self.assertIsNotNone(leader, said(self.first.process) + said(self.second.process))
-        self.check(leader, job)
-
     def test_other_state_directories_are_refused(self):
         self.first.start()
         other = self.server()
@@ -235,19 +208,6 @@ class LeaderTest(unittest.TestCase):
             for chosen in (None, self.first.url, self.second.url):
                 code, out, err = self.home.run("show", job, "--json", env={"SHOAL_SERVER": chosen} if chosen else None)
                 self.assertEqual(code, 0, err)
-
-    def test_the_python_client_follows_the_leader(self):
-        self.start()
-        with shoal.Client(f"{self.first.url},{self.second.url}", self.first.admin) as client:
-            job = self.submit(self.first, "python")
-            lines = iter(client.job(job).logs(task="worker-1"))
-            read = [next(lines).text for _ in range(20)]
-            self.first.kill()
-            quick = client.submit(self.home.write("quick.yaml", job_text()))
-            read += [line.text for line in lines]
-            self.assertEqual(read, [f"line {i}" for i in range(1, LINES + 1)])
-            self.assertEqual(quick.wait(timeout=60 * PATIENCE).state, "succeeded")
-        self.check(self.second, job)
 
 
 if __name__ == "__main__":
