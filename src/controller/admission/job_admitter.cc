@@ -180,6 +180,7 @@ bool JobAdmitter::Enter(Entry* entry) {
   }
   entry->ref = *ref;
   ids_[*ref] = record.id;
+  if (entry->waits()) untold_.push_back(record.id);
   Kick();
   return true;
 }
@@ -289,7 +290,7 @@ void JobAdmitter::Decide() {
                   queue::ReasonText(scheduler_.state(), decision.job, decision.reason)));
     }
   }
-  for (const std::string& id : WaitingIds()) {
+  for (const std::string& id : std::exchange(untold_, {})) {
     Entry* const entry = Find(id);
     if (entry != nullptr && entry->decidable() && !entry->told) TellReason(entry);
   }

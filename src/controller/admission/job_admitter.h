@@ -121,6 +121,7 @@ class JobAdmitter {
   queue::Scheduler scheduler_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   std::map<queue::JobRef, std::string> ids_;
+  std::vector<std::string> untold_;  // ids of jobs that the next decision leaves waiting at first
   std::map<std::string, Machines> machines_;
   int64_t serial_ = 0;  // tells entries of one id apart
   bool kicked_ = false;

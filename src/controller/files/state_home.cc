@@ -66,9 +66,14 @@ Result<std::filesystem::path> FindStateHome() {
       "set SHOAL_HOME to a writable directory");
 }
 
+Status WriteWorkDir(const std::filesystem::path& dir, const std::filesystem::path& work_dir) {
+  TRY(MakeDirectories(dir, 0700));
+  return WriteFileAtomically(job::JobDir(dir).work_dir(), work_dir.string() + "\n", 0600, false);
+}
+
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir) {
-  TRY(MakeDirectories(dir, 0700));
+  TRY(WriteWorkDir(dir, work_dir));
   for (const auto& earlier : {job::JobDir(dir).coordinator(), job::JobDir(dir).verdict()}) {
     std::error_code ignored;  // a new job has none
     std::filesystem::remove(earlier, ignored);
@@ -76,7 +81,6 @@ Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, cons
   TRY(MakeDirectories(job::JobDir(dir).logs(), 0700));
   TRY(WriteFileAtomically(job::JobDir(dir).token(), NewToken() + "\n", 0600, false));
   TRY(WriteFileAtomically(job::JobDir(dir).id(), id + "\n", 0600, false));
-  TRY(WriteFileAtomically(job::JobDir(dir).work_dir(), work_dir.string() + "\n", 0600, false));
   return WriteFileAtomically(job::JobDir(dir).job(), ToText(job) + "\n", 0600, false);
 }
 

@@ -33,6 +33,9 @@ class StateHome {
 // authoritative, and the directory of a job that a power cut ended is not needed.
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir);
+// Creates the directory with work_dir alone: all that a job needs that waits, for a resume if it is
+// suspended before it starts.
+Status WriteWorkDir(const std::filesystem::path& dir, const std::filesystem::path& work_dir);
 // True if WriteJobDir has succeeded for the job.
 bool IsJobDirComplete(const std::filesystem::path& dir);
 // Directory in which the job's programs were first started; empty if unknown.

@@ -174,8 +174,7 @@ AdmissionCallbacks Run::AdmissionCalls() {
           .on_wait = [this](const std::string& why, bool first) -> Status {
             reporter_.TellState(JobState::kPending, why);
             if (!first) return Status::Ok();
-            // Records the working directory, for a resume of a job suspended before its start.
-            return WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir);
+            return WriteWorkDir(dir_, options_.work_dir);
           },
           .on_failed = [this](const Status& why) { Fail(why.message(), why.code()); }};
 }
