@@ -3,6 +3,7 @@ line of its log is lost, nothing is recorded or run twice, and nothing is left. 
 boundaries_slow_test.py (all).
 
 SHOAL_TEST_ENGINE=docker|slurm runs the jobs there; script/test-cluster starts these for a command."""
+import http.client
 import json
 import os
 import time
@@ -35,7 +36,7 @@ class Shape:
 def _post(action, body=None):
     def act(server, job):
         log = os.path.join(server.state, "jobs", job, "logs", "worker-0.0.log")
-        poll_until(lambda: os.path.exists(log) and os.path.getsize(log) > 0, 60 * PATIENCE)
+        poll_until(lambda: server.process.poll() is not None or os.path.exists(log) and os.path.getsize(log) > 0, 60 * PATIENCE)
         server.wait_for(job, ("running",), 120)
         return server.post(f"/jobs/{job}/{action}", body)
 
@@ -80,7 +81,7 @@ class BoundaryTest(unittest.TestCase):
         """The call's result; None if the server died."""
         try:
             return call()
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, KeyError, ValueError, http.client.HTTPException) as error:
             if not poll_until(self.killed, 5 * PATIENCE):
                 raise AssertionError(f"the server lives and did not answer: {error}") from error
             return None
