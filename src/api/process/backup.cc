@@ -1,5 +1,6 @@
 #include "api/process/backup.h"
 
+#include <iterator>
 #include <system_error>
 
 #include "api/process/server.h"
@@ -16,8 +17,16 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kPrivate = 0700;
 
+// The values of a job's secrets, in its directory and among an engine's bootstrap files. Outputs of
+// tasks may have any name.
+bool HoldsSecrets(const fs::path& relative) {
+  if (relative.filename() != job::JobDir::kSecrets) return false;
+  const auto parts = std::distance(relative.begin(), relative.end());
+  return parts == 2 || (parts > 2 && *std::next(relative.begin()) == "apart");
+}
+
 // Copies regular files, directories and links below `from`. A file that disappears meanwhile is
-// left out; `skip`: the name of directories that are not copied.
+// left out, as are values of secrets; `skip`: the name of directories that are not copied.
 Status CopyTree(const fs::path& from, const fs::path& to, const fs::path& skip,
                 BackupResult* result) {
   std::error_code error;
@@ -35,6 +44,7 @@ Status CopyTree(const fs::path& from, const fs::path& to, const fs::path& skip,
       TRY(MakeDirectories(target, kPrivate));
       continue;
     }
+    if (HoldsSecrets(at->path().lexically_relative(from))) continue;
     std::error_code failed;
     if (fs::is_symlink(kind)) fs::copy_symlink(at->path(), target, failed);
     if (fs::is_regular_file(kind)) {

@@ -226,7 +226,10 @@ void Run::WatchEngine() {
 void Run::BeginAttach() {
   // Its processes start after the directory is complete, so none can exist.
   if (!IsJobDirComplete(dir_)) return StartTasks();
-  if (const Status begun = logs_.Begin(); !begun.ok()) return Fail(begun.message(), begun.code());
+  Status begun = logs_.Begin();
+  if (begun.ok() && !std::filesystem::exists(job::JobDir(dir_).secrets()))  // of a backup
+    begun = WriteSecrets(options_.secrets, event_batcher_.record().team, job_, dir_);
+  if (!begun.ok()) return Fail(begun.message(), begun.code());
   WatchEngine();
   takeover_.Begin();
 }
