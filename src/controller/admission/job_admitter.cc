@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "job/spec/json.h"
-#include "queue/admission.h"
+#include "queue/core/job_spec.h"
 #include "queue/why/why.h"
 
 namespace shoal::controller {
@@ -42,14 +42,6 @@ std::string QueueOf(const queue::Policy& policy, const job::Job& job) {
                        return queue.name == job.queue;
                      });
   return named ? job.queue : policy.default_queue;
-}
-
-queue::Amounts AmountsOf(const queue::Demand& demand) {
-  queue::Amounts amounts;
-  amounts[0] = demand.cpu_milli;
-  amounts[1] = (demand.memory_bytes + kKibibyte - 1) / kKibibyte;
-  amounts[2] = demand.gpu * kMilli;
-  return amounts;
 }
 
 // CPU may be oversubscribed, since tasks then share it; memory and devices may not.
@@ -158,21 +150,18 @@ void JobAdmitter::AddFlavor(const std::string& engine) {
 bool JobAdmitter::Enter(Entry* entry) {
   const JobRecord& record = entry->record;
   AddFlavor(record.engine);
-  queue::JobSpec spec;
+  queue::JobSpec spec = queue::SpecOf(entry->job);
   spec.id = record.id;
   spec.name = record.name;
   spec.user = record.user;
   spec.team = record.team;
   spec.engine = record.engine;
-  if (options_.policy) {
-    spec.queue = QueueOf(policy_, entry->job);
-    spec.run_time = entry->job.limits.deadline;  // no longer than that; 0: unknown
-  } else {
-    spec.flavors = {record.engine};
-  }
-  spec.priority = entry->job.priority;
-  spec.request.unit = AmountsOf(queue::DemandOf(entry->job));
   spec.order = record.order;
+  spec.queue = options_.policy ? QueueOf(policy_, entry->job) : policy_.default_queue;
+  if (!options_.policy) spec.flavors = {record.engine};
+  // Every job has the size of its file: other sizes are not carried out yet.
+  queue::Request& request = spec.request;
+  request = {{}, request.At(spec.tasks), 1, 1, request.largest_task};
   const Result<queue::JobRef> ref = scheduler_.Submit(std::move(spec), Now());
   if (!ref.ok()) {
     if (entry->waits()) Fail(record.id, ref.status());
@@ -319,34 +308,46 @@ std::vector<std::string> JobAdmitter::WaitingIds() const {
   return ids;
 }
 
-void JobAdmitter::Admit(Entry* entry) {
+// Appends an event if it follows the last one that is known of the job, and calls `done` with the
+// result and the record as stored, unless the job has left in the meantime.
+void JobAdmitter::Append(Entry* entry, const Event& event, AppendDone done) {
   entry->storing = true;
-  Event admitted = StateEvent(options_.clock->Wall(), JobState::kAdmitted, "");
-  if (options_.policy) admitted.body[kFlavorField] = entry->flavor;
   AppendCheck check;
   check.after = entry->record.last_seq;
   options_.store_threads->Execute([this, store = options_.store, id = entry->record.id,
-                                   serial = entry->serial, admitted, check,
+                                   serial = entry->serial, event, check, done = std::move(done),
                                    poster = tasks_.poster()] {
-    const Status stored = store->AppendChecked(id, {&admitted, 1}, Durability::kWritten, check);
+    const Status stored = store->AppendChecked(id, {&event, 1}, Durability::kWritten, check);
     const Result<JobRecord> record = store->GetJob(id);
-    poster.Post(
-        [this, id, serial, stored, record] { OnAdmissionStored(id, serial, stored, record); });
+    poster.Post([this, id, serial, stored, record, done] {
+      Entry* const still = Find(id);
+      if (still == nullptr || still->serial != serial) return;
+      still->storing = false;
+      (this->*done)(still, stored, record);
+    });
   });
 }
 
-void JobAdmitter::OnAdmissionStored(const std::string& id, int64_t serial, const Status& stored,
+void JobAdmitter::Admit(Entry* entry) {
+  Event admitted = StateEvent(options_.clock->Wall(), JobState::kAdmitted, "");
+  if (options_.policy) admitted.body[kFlavorField] = entry->flavor;
+  Append(entry, admitted, &JobAdmitter::OnAdmissionStored);
+}
+
+void JobAdmitter::OnAdmissionStored(Entry* entry, const Status& stored,
                                     const Result<JobRecord>& record) {
-  Entry* const entry = Find(id);
-  if (entry == nullptr || entry->serial != serial) return;
-  entry->storing = false;
+  const std::string id = entry->record.id;
   if (stored.ok() && record.ok()) {
     entry->record = *record;
     const auto admitted = std::move(entry->calls.on_admitted);
     entry->calls = {};
     return admitted(*record);
   }
-  if (stored.code() == Code::kAborted && record.ok()) return Compare(id, record);
+  if (stored.code() == Code::kAborted && record.ok()) {
+    // Without a new event it was the fence: another server may lead. Tick tries again.
+    if (record->last_seq != entry->record.last_seq) Compare(id, record);
+    return;
+  }
   Fail(id, Status(Code::kInternal, (stored.ok() ? record.status() : stored).message()));
 }
 
@@ -359,31 +360,17 @@ void JobAdmitter::TellReason(Entry* entry) {
   entry->reason = reason;
   const Status waiting = entry->calls.on_wait(why, first);
   if (!waiting.ok()) return Fail(entry->record.id, waiting);
-  StoreReason(entry, why);
+  Append(entry, StateEvent(options_.clock->Wall(), JobState::kPending, why),
+         &JobAdmitter::OnReasonStored);
 }
 
-void JobAdmitter::StoreReason(Entry* entry, const std::string& why) {
-  entry->storing = true;
-  const Event pending = StateEvent(options_.clock->Wall(), JobState::kPending, why);
-  AppendCheck check;
-  check.after = entry->record.last_seq;
-  options_.store_threads->Execute([this, store = options_.store, id = entry->record.id,
-                                   serial = entry->serial, pending, check,
-                                   poster = tasks_.poster()] {
-    const Status stored = store->AppendChecked(id, {&pending, 1}, Durability::kWritten, check);
-    const Result<JobRecord> record = store->GetJob(id);
-    poster.Post([this, id, serial, stored, record] {
-      Entry* const waiting = Find(id);
-      if (waiting == nullptr || waiting->serial != serial) return;
-      waiting->storing = false;
-      if (!stored.ok() && stored.code() != Code::kAborted)
-        LogWarning("job {}: the reason why it waits is not stored: {}", id, stored.message());
-      Compare(id, record);
-      if (Entry* const still = Find(id);
-          still != nullptr && still->admitted && still->waits() && !still->storing)
-        Admit(still);
-    });
-  });
+void JobAdmitter::OnReasonStored(Entry* entry, const Status& stored,
+                                 const Result<JobRecord>& record) {
+  const std::string id = entry->record.id;
+  if (!stored.ok() && stored.code() != Code::kAborted)
+    LogWarning("job {}: the reason why it waits is not stored: {}", id, stored.message());
+  if (record.ok()) return Compare(id, record);
+  if (entry->admitted) Admit(entry);  // which tells what is wrong with the store
 }
 
 // Tells jobs what they wait for now, and finds those that another process has changed.
@@ -394,6 +381,7 @@ void JobAdmitter::Tick() {
   if (waiting.empty() && (!options_.policy || entries_.empty())) return;
   for (const std::string& id : waiting) {
     Entry* const entry = Find(id);
+    if (entry != nullptr && entry->admitted && !entry->storing) Admit(entry);
     if (entry == nullptr || !entry->decidable() || !entry->told) continue;
     const queue::Reason reason = scheduler_.ReasonOf(entry->ref);
     const bool same = reason.code == entry->reason.code && reason.other == entry->reason.other;

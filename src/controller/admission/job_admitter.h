@@ -94,6 +94,8 @@ class JobAdmitter {
     TimePoint asked{};
   };
 
+  using AppendDone = void (JobAdmitter::*)(Entry*, const Status&, const Result<JobRecord>&);
+
   queue::Millis Now() const;
   void Join(const JobRecord& record, const job::Job& job, Entry* entry);
   void Restore(Entry* entry, const std::string& flavor);
@@ -105,10 +107,10 @@ class JobAdmitter {
   void Kick();
   void Decide();
   void Admit(Entry* entry);
-  void OnAdmissionStored(const std::string& id, int64_t serial, const Status& stored,
-                         const Result<JobRecord>& record);
+  void Append(Entry* entry, const Event& event, AppendDone done);
+  void OnAdmissionStored(Entry* entry, const Status& stored, const Result<JobRecord>& record);
+  void OnReasonStored(Entry* entry, const Status& stored, const Result<JobRecord>& record);
   void TellReason(Entry* entry);
-  void StoreReason(Entry* entry, const std::string& why);
   void Tick();
   void Compare(const std::string& id, const Result<JobRecord>& record);
   void Fail(const std::string& id, const Status& status);
