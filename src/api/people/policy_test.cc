@@ -20,7 +20,7 @@ std::string Refusal(const Policy& policy, const std::string& file,
   job::FieldLocations locations;
   auto job = job::ParseJob("roles: {worker: 1}\ncommand: [a]\n" + file, "job.yaml", {}, &locations);
   if (!job.ok()) return "not parsed: " + job.status().message();
-  job::ResolvePaths(locations, "/work", "/work", &*job);
+  job::ResolvePaths(locations, "/base", "/base", &*job);
   const Status checked = CheckPolicy(
       policy, {.job = *job, .locations = locations, .engine = engine, .directory = directory});
   EXPECT_TRUE(checked.ok() || checked.code() == Code::kPermissionDenied);
@@ -50,7 +50,7 @@ TEST(Policy, LimitsEnginesAndImages) {
 
 // Each way in which a job file can name a path of the machine.
 TEST(Policy, LimitsPaths) {
-  const Policy policy = PolicyOf(R"({"paths": ["/data/", "/work"]})");
+  const Policy policy = PolicyOf(R"({"paths": ["/data/", "/base"]})");
   for (const char* const allowed :
        {"image: a\ncontainer: {volumes: ['/data/x:/in:ro', 'named:/n', './y:/y']}\n",
         "outputs: {m: model}\n", "outputs: {m: /data}\n", "data: {d: 'hdfs://nn/etc'}\n",
@@ -64,9 +64,9 @@ TEST(Policy, LimitsPaths) {
         "kubernetes: {volumes: ['host:/:/host']}\n",
         "kubernetes: {volumes: ['host:/etc:/data:ro']}\n",
         "marathon: {fetch: ['file:///etc/shadow']}\n"})
-    EXPECT_THAT(Refusal(policy, refused), HasSubstr("but the team's policy allows /data/, /work"))
+    EXPECT_THAT(Refusal(policy, refused), HasSubstr("but the team's policy allows /data/, /base"))
         << refused;
-  EXPECT_EQ(Refusal(policy, "", "docker", "/work/red"), "");
+  EXPECT_EQ(Refusal(policy, "", "docker", "/base/red"), "");
   EXPECT_THAT(Refusal(policy, "", "docker", "/root"), HasSubstr("directory: got /root"));
   EXPECT_EQ(Refusal(PolicyOf(R"({"paths": ["/"]})"), "outputs: {m: /etc}\n"), "");
 }

@@ -32,7 +32,7 @@ json::object TeamReply(const Team& team) {
 
 template <typename T, typename Format>
 void AnswerPage(const CallPtr& call, const Result<PageOf<T>>& page, Format format) {
-  if (!page.ok()) return call->answer(Problem(page.status()));
+  if (!page.ok()) return call->answer(QueryProblem(page.status()));
   json::array items;
   for (const T& item : page->items) items.push_back(format(item));
   json::object object{{"items", std::move(items)}};
