@@ -1,6 +1,7 @@
 #include "queue/core/scheduler.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "queue/core/round.h"
@@ -30,7 +31,7 @@ Millis Spread(Millis distance, const JobState& job) {
 }  // namespace
 
 Scheduler::Scheduler(const Policy& policy, const std::map<std::string, FlavorMachines>& machines)
-    : state_(policy, Capacities(policy, machines)) {}
+    : state_(std::make_shared<const Policy>(policy), Capacities(policy, machines)) {}
 
 Result<JobRef> Scheduler::Submit(JobSpec spec, Millis now) {
   state_.Advance(now);
@@ -186,7 +187,7 @@ void Scheduler::SetMachines(const std::string& flavor, const FlavorMachines& mac
   FlavorCapacity& capacity = capacities[static_cast<size_t>(index)];
   capacity.total = machines.total;
   capacity.largest_node = machines.largest_node;
-  Rebuild(state_.policy(), capacities);
+  Rebuild(state_.shared_policy(), capacities);
 }
 
 Status Scheduler::SetPolicy(const Policy& policy, Millis now) {
@@ -222,14 +223,15 @@ Status Scheduler::SetPolicy(const Policy& policy, Millis now) {
     const FlavorIndex old = state_.tree().FindFlavor(policy.flavors[f].name);
     if (old != kNoIndex) capacities[f] = state_.arenas().capacity(old);
   }
-  Rebuild(policy, capacities);
+  Rebuild(std::make_shared<const Policy>(policy), capacities);
   return Status::Ok();
 }
 
 // A new state with the same jobs.
-void Scheduler::Rebuild(const Policy& policy, const std::vector<FlavorCapacity>& capacities) {
+void Scheduler::Rebuild(std::shared_ptr<const Policy> policy,
+                        const std::vector<FlavorCapacity>& capacities) {
   SchedulerState old = std::move(state_);
-  state_ = SchedulerState(policy, capacities);
+  state_ = SchedulerState(std::move(policy), capacities);
   state_.TakeJobs(old);
   for (size_t i = 0; i < state_.job_slots(); ++i) {
     const auto ref = static_cast<JobRef>(i);

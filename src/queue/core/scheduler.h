@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -79,7 +80,8 @@ class Scheduler {
   void LeaveToVictims(JobRef job);
   void ReleasedFor(JobRef victim);
   void Classify(JobRef job);
-  void Rebuild(const Policy& policy, const std::vector<FlavorCapacity>& capacities);
+  void Rebuild(std::shared_ptr<const Policy> policy,
+               const std::vector<FlavorCapacity>& capacities);
 
   SchedulerState state_;
   std::vector<Decision> decisions_;

@@ -1,6 +1,7 @@
 #include "queue/core/scheduler_state.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace shoal::queue {
@@ -14,10 +15,11 @@ bool Elastic(const JobState& state) { return state.spec.request.most > state.spe
 
 }  // namespace
 
-SchedulerState::SchedulerState(const Policy& policy, const std::vector<FlavorCapacity>& capacities)
-    : policy_(std::make_shared<const Policy>(policy)),
-      tree_(std::make_shared<const QuotaTree>(policy)),
-      ledger_(tree_.get(), policy.usage_half_life, policy.usage_period),
+SchedulerState::SchedulerState(std::shared_ptr<const Policy> policy,
+                               const std::vector<FlavorCapacity>& capacities)
+    : policy_(std::move(policy)),
+      tree_(std::make_shared<const QuotaTree>(*policy_)),
+      ledger_(tree_.get(), policy_->usage_half_life, policy_->usage_period),
       arenas_(*tree_, capacities) {
   const size_t nodes = tree_->nodes().size();
   running_.resize(nodes);

@@ -292,6 +292,15 @@ TEST_F(SchedulerTest, MachinesThatVanishLeaveJobsWaiting) {
   EXPECT_EQ(Decide(), "admit b");
 }
 
+// References into the policy outlive a change of machines: callers walk its flavors meanwhile.
+TEST_F(SchedulerTest, AChangeOfMachinesKeepsThePolicy) {
+  Make(DefaultPolicy({"a", "b"}), 8);
+  const Policy* policy = &scheduler_->state().policy();
+  for (const Flavor& flavor : policy->flavors)
+    scheduler_->SetMachines(flavor.name, Machines(4), now_);
+  EXPECT_EQ(&scheduler_->state().policy(), policy);
+}
+
 TEST_F(SchedulerTest, SharesDecideBetweenQueues) {
   Policy policy = Cohort(0, 0);
   policy.queues[0].quota["a"][2].nominal = 12000;
