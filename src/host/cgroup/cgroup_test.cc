@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include "base/id.h"
@@ -286,6 +287,41 @@ TEST(Usage, VariablesAndDescendants) {
   EXPECT_TRUE(KillProcess(child, 0));
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(Descendants(::getpid()).empty());
+}
+
+// A child belongs to the thread that started it, and its own child comes after it.
+TEST(Usage, DescendantsOfAnyThread) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  pid_t child = 0;
+  std::latch seen(1);
+  std::latch forked(1);
+  std::thread thread([&] {
+    child = ::fork();
+    if (child == 0) {
+      const pid_t grandchild = ::fork();
+      if (grandchild == 0) {
+        ::pause();
+        ::_exit(0);
+      }
+      if (::write(ready[1], &grandchild, sizeof grandchild) < 0) ::_exit(1);
+      ::pause();
+      ::_exit(0);
+    }
+    forked.count_down();
+    seen.wait();
+  });
+  pid_t grandchild = 0;
+  EXPECT_EQ(::read(ready[0], &grandchild, sizeof grandchild), ssize_t{sizeof grandchild});
+  forked.wait();
+  EXPECT_EQ(Descendants(::getpid()), (std::vector<pid_t>{child, grandchild}));
+  EXPECT_TRUE(KillProcess(grandchild, 0));
+  EXPECT_TRUE(KillProcess(child, 0));
+  seen.count_down();
+  thread.join();
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 }  // namespace

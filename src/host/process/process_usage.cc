@@ -15,6 +15,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/file.h"
 
@@ -99,7 +100,34 @@ std::vector<ProcessStat> ListProcesses() {
   return processes;
 }
 
-std::vector<pid_t> Descendants(pid_t root) {
+namespace {
+
+// Appends the children that the process's threads have started and, for its main thread, adopted.
+// False if the process is gone, or the kernel was built without CONFIG_PROC_CHILDREN.
+bool AppendChildren(pid_t pid, std::vector<pid_t>* children) {
+  const std::string tasks = ProcPath(pid, "task");
+  std::unique_ptr<DIR, CloseDir> threads(::opendir(tasks.c_str()));
+  if (!threads) return false;
+  bool readable = false;
+  while (dirent* entry = ::readdir(threads.get())) {
+    if (PidOf(entry->d_name) == 0) continue;
+    const std::string name = std::string(entry->d_name) + "/children";
+    UniqueFd fd(::openat(::dirfd(threads.get()), name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) continue;
+    readable = true;
+    std::string text;
+    char part[4096];
+    for (ssize_t size = 0; (size = ::read(fd.get(), part, sizeof part)) > 0;)
+      text.append(part, static_cast<size_t>(size));
+    for (std::string_view rest = text; !rest.empty();) {
+      const auto child = static_cast<pid_t>(Number(NextField(&rest)));
+      if (child > 0) children->push_back(child);
+    }
+  }
+  return readable;
+}
+
+std::vector<pid_t> DescendantsByParents(pid_t root) {
   std::unordered_multimap<pid_t, const ProcessStat*> children;
   std::vector<ProcessStat> all = ListProcesses();
   for (const ProcessStat& process : all) children.emplace(process.parent, &process);
@@ -113,6 +141,25 @@ std::vector<pid_t> Descendants(pid_t root) {
   for (const ProcessStat& process : all) state.emplace(process.pid, process.state);
   std::erase_if(found, [&](pid_t pid) { return state[pid] == 'Z' || state[pid] == 'X'; });
   return found;
+}
+
+}  // namespace
+
+std::vector<pid_t> Descendants(pid_t root) {
+  std::vector<pid_t> found;
+  if (!AppendChildren(root, &found))
+    return ReadProcessStat(root).ok() ? DescendantsByParents(root) : found;
+  std::vector<pid_t> running;
+  std::unordered_set<pid_t> seen{root};  // a pid may be reused between two reads
+  for (size_t next = 0; next < found.size(); ++next) {
+    const pid_t pid = found[next];
+    if (!seen.insert(pid).second) continue;
+    const auto stat = ReadProcessStat(pid);
+    if (!stat.ok()) continue;
+    if (stat->state != 'Z' && stat->state != 'X') running.push_back(pid);
+    AppendChildren(pid, &found);  // other threads of a zombie may still run
+  }
+  return running;
 }
 
 Usage UsageOf(const std::vector<pid_t>& pids) {
