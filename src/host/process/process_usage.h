@@ -35,8 +35,8 @@ Result<ProcessStat> ReadProcessStat(pid_t pid);
 // All visible processes.
 std::vector<ProcessStat> ListProcesses();
 // `root`'s descendants, without itself, parents before children. Zombies are left out. Reads only
-// the tree's own entries in /proc (proc(5), "children"), so the cost does not grow with the machine's
-// other processes; a process that is started or adopted meanwhile may be missing.
+// the tree's own entries in /proc (proc(5), "children"), so the cost does not grow with the
+// machine's other processes; a process that is started or adopted meanwhile may be missing.
 std::vector<pid_t> Descendants(pid_t root);
 // Sum over the processes that still exist.
 Usage UsageOf(const std::vector<pid_t>& pids);

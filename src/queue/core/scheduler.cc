@@ -31,7 +31,8 @@ Millis Spread(Millis distance, const JobState& job) {
 }  // namespace
 
 Scheduler::Scheduler(const Policy& policy, const std::map<std::string, FlavorMachines>& machines)
-    : state_(std::make_shared<const Policy>(policy), Capacities(policy, machines)) {}
+    : policy_(std::make_shared<const Policy>(policy)),
+      state_(policy_, Capacities(policy, machines)) {}
 
 Result<JobRef> Scheduler::Submit(JobSpec spec, Millis now) {
   state_.Advance(now);
@@ -187,7 +188,7 @@ void Scheduler::SetMachines(const std::string& flavor, const FlavorMachines& mac
   FlavorCapacity& capacity = capacities[static_cast<size_t>(index)];
   capacity.total = machines.total;
   capacity.largest_node = machines.largest_node;
-  Rebuild(state_.shared_policy(), capacities);
+  Rebuild(policy_, capacities);
 }
 
 Status Scheduler::SetPolicy(const Policy& policy, Millis now) {
@@ -231,6 +232,7 @@ Status Scheduler::SetPolicy(const Policy& policy, Millis now) {
 void Scheduler::Rebuild(std::shared_ptr<const Policy> policy,
                         const std::vector<FlavorCapacity>& capacities) {
   SchedulerState old = std::move(state_);
+  policy_ = policy;
   state_ = SchedulerState(std::move(policy), capacities);
   state_.TakeJobs(old);
   for (size_t i = 0; i < state_.job_slots(); ++i) {

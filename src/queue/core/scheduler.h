@@ -80,9 +80,9 @@ class Scheduler {
   void LeaveToVictims(JobRef job);
   void ReleasedFor(JobRef victim);
   void Classify(JobRef job);
-  void Rebuild(std::shared_ptr<const Policy> policy,
-               const std::vector<FlavorCapacity>& capacities);
+  void Rebuild(std::shared_ptr<const Policy> policy, const std::vector<FlavorCapacity>& capacities);
 
+  std::shared_ptr<const Policy> policy_;  // of state_
   SchedulerState state_;
   std::vector<Decision> decisions_;
   std::vector<JobRef> delayed_;

@@ -22,12 +22,11 @@ namespace shoal::queue {
 // Copyable: a copy is an independent what-if. Not thread-safe.
 class SchedulerState {
  public:
-  // Copies of a state, and a new state made from shared_policy(), share the policy.
+  // The state and its copies share the policy.
   SchedulerState(std::shared_ptr<const Policy> policy,
                  const std::vector<FlavorCapacity>& capacities);
 
   const Policy& policy() const { return *policy_; }
-  std::shared_ptr<const Policy> shared_policy() const { return policy_; }
   const QuotaTree& tree() const { return *tree_; }
   Ledger& ledger() { return ledger_; }
   const Ledger& ledger() const { return ledger_; }
