@@ -129,6 +129,19 @@ Status MarkCategorical(const CsvOptions& options, const std::vector<std::string>
   return Status::Ok();
 }
 
+// The scales of the columns that the model was trained on, by name.
+void TakeScales(const CsvOptions& options, const std::vector<std::string>& names,
+                CsvColumns* columns) {
+  if (!options.trained || options.trained->scales.empty()) return;
+  const CsvSchema& trained = *options.trained;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const size_t column = FindName(trained.names, names[i]);
+    if (column < trained.scales.size()) columns->columns[i].scale = trained.scales[column];
+  }
+  columns->scaled = true;
+  columns->schema.row_scale = trained.row_scale;
+}
+
 void NumberFields(CsvColumns* columns) {
   std::vector<CsvColumns::Column*> order;
   for (size_t i = 0; i < columns->columns.size(); ++i) {
@@ -187,13 +200,28 @@ Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromFirstLine(std::string_
   if (made->label == kNone && options.label_needed)
     return NoColumn("label", options.trained ? options.trained->label : options.label, names);
   TRY(MarkCategorical(options, names, made.get()));
+  TakeScales(options, names, made.get());
   NumberFields(made.get());
   for (size_t i = 0; i < names.size(); ++i) {
     if (made->columns[i].categorical) made->schema.categorical.push_back(names[i]);
   }
   if (made->label != kNone) made->schema.label = names[made->label];
   made->schema.names = std::move(names);
+  if (made->scaled) {
+    for (const Column& column : made->columns) made->schema.scales.push_back(column.scale);
+  }
   return std::shared_ptr<const CsvColumns>(std::move(made));
+}
+
+std::shared_ptr<const CsvColumns> CsvColumns::WithScales(std::vector<ColumnScale> scales,
+                                                         float row_scale) const {
+  auto made = std::make_shared<CsvColumns>(*this);
+  made->scaled = true;
+  for (size_t i = 0; i < scales.size() && i < made->columns.size(); ++i)
+    made->columns[i].scale = scales[i];
+  made->schema.scales = std::move(scales);
+  made->schema.row_scale = row_scale;
+  return made;
 }
 
 Result<std::shared_ptr<const CsvColumns>> CsvColumns::Make(const Corpus& corpus,

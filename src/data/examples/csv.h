@@ -3,7 +3,8 @@
 //
 // A cell with a finite number is the value of its column's feature. Any other text, and any cell of
 // a column that is declared categorical, is a feature of its own with value 1. Empty cells give no
-// feature. Features are FNV-1a hashes of "COLUMN" or "COLUMN=TEXT" (docs/formats/examples.md).
+// feature, or one of their own where columns are scaled (column_scaling.h). Features are FNV-1a
+// hashes of "COLUMN" or "COLUMN=TEXT" (docs/formats/examples.md).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "base/status.h"
 #include "data/corpus/corpus.h"
+#include "data/examples/column_scaling.h"
 
 namespace shoal::data {
 
@@ -28,6 +30,8 @@ struct CsvSchema {
   std::string label;                     // one of `names`
   std::vector<std::string> names;        // in order, label included; "1", "2", … without a header
   std::vector<std::string> categorical;  // some of them
+  std::vector<ColumnScale> scales = {};  // of `names`; empty: numbers are used as they are
+  float row_scale = 1;                   // factor of all values, where there are scales
   bool operator==(const CsvSchema&) const = default;
 };
 
@@ -50,6 +54,7 @@ struct CsvColumns {
     // The column's index among all but the label, ordered by feature: reordered columns keep their
     // fields.
     uint16_t field = 0;
+    ColumnScale scale = {};  // if CsvColumns::scaled
   };
   static constexpr size_t kNone = SIZE_MAX;
 
@@ -65,7 +70,12 @@ struct CsvColumns {
   size_t label = kNone;
   char delimiter = ',';
   std::string header;  // the line that every file begins with; empty: none
-  CsvSchema schema;    // with label == kNone its label is empty
+  CsvSchema schema;    // with label == kNone its label is empty; its scales are the trained ones
+  bool scaled = false;
+
+  // The same columns with these scales, one for each of schema.names.
+  std::shared_ptr<const CsvColumns> WithScales(std::vector<ColumnScale> scales,
+                                               float row_scale) const;
 };
 
 // Parses the next cell of [*at, end): without quotes and surrounding blanks. False for an unclosed

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "data/examples/csv.h"
@@ -14,7 +16,9 @@ namespace {
 class CsvParser final : public ExampleParser {
  public:
   CsvParser(const ExampleOptions& options, ExampleSet* set)
-      : options_(options), columns_(*options.csv), set_(*set) {}
+      : options_(options), columns_(*options.csv), set_(*set) {
+    if (options.raw_columns) set_.columns.resize(columns_.columns.size());
+  }
 
   bool IsHeader(const char* text, const char* newline, ParseError* fault) override {
     if (columns_.header.empty()) return false;
@@ -41,7 +45,11 @@ class CsvParser final : public ExampleParser {
       if (column >= columns_.columns.size()) return WrongNumber(begin);
       if (column == columns_.label) {
         if (!ParseLabel(cell, &label)) return {begin, ExpectedLabel(options_)};
+      } else if (!columns_.columns[column].categorical &&
+                 (options_.raw_columns || columns_.scaled)) {
+        AddScalable(column, cell);
       } else if (!cell.empty()) {
+        if (options_.raw_columns) ++set_.columns[column].texts;
         Add(columns_.columns[column], cell);
       }
     }
@@ -64,16 +72,41 @@ class CsvParser final : public ExampleParser {
     return ParseNumber(cell, label) && NormalizeLabel(options_, label);
   }
 
+  // A cell of a column whose numbers are, or will be, scaled.
+  void AddScalable(size_t column, std::string_view cell) {
+    double value = std::numeric_limits<double>::quiet_NaN();
+    const bool missing = IsMissingCell(cell);
+    if (!missing && !ParseWideNumber(cell, &value)) {
+      if (options_.raw_columns) ++set_.columns[column].texts;
+      return AddText(columns_.columns[column], cell);
+    }
+    const bool finite = std::isfinite(value);
+    if (!finite) value = std::numeric_limits<double>::quiet_NaN();
+    if (columns_.scaled) return AppendScaled(columns_, column, value, options_, &line_);
+    ColumnSummary& summary = set_.columns[column];
+    if (finite) {
+      summary.Add(value);
+    } else {
+      ++summary.missing;
+      summary.not_finite += !missing;
+    }
+    const auto field = static_cast<uint16_t>(FieldOf(options_, columns_.columns[column].field));
+    line_.push_back({kRawFeature | static_cast<uint32_t>(column),
+                     static_cast<float>(value - summary.offset), field});
+  }
+
+  void AddText(const CsvColumns::Column& column, std::string_view cell) {
+    const uint64_t feature = HashBytes(cell, HashBytes("=", column.feature));
+    const auto field = static_cast<uint16_t>(FieldOf(options_, column.field));
+    line_.push_back({HashFeature(feature, options_.hash_bits), 1, field});
+  }
+
   void Add(const CsvColumns::Column& column, std::string_view cell) {
     float value = 1;
-    uint64_t feature = column.feature;
-    if (column.categorical || !ParseNumber(cell, &value)) {
-      value = 1;
-      feature = HashBytes(cell, HashBytes("=", feature));
-    }
+    if (column.categorical || !ParseNumber(cell, &value)) return AddText(column, cell);
     if (value == 0) return;
     const auto field = static_cast<uint16_t>(FieldOf(options_, column.field));
-    line_.push_back({HashFeature(feature, options_.hash_bits), value, field});
+    line_.push_back({HashFeature(column.feature, options_.hash_bits), value, field});
   }
 
   void Append(float label) {
@@ -96,7 +129,7 @@ class CsvParser final : public ExampleParser {
     }
     set_.labels.Push(label);
     set_.starts.Push(set_.features.size());
-    if (!line_.empty())
+    if (!line_.empty() && (line_.back().feature & kRawFeature) == 0)
       set_.feature_end = std::max<uint64_t>(set_.feature_end, line_.back().feature + 1ull);
   }
 

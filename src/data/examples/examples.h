@@ -19,9 +19,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/status.h"
 #include "data/corpus/corpus.h"
+#include "data/examples/column_scaling.h"
 #include "data/examples/csv.h"
 #include "data/examples/growable_array.h"
 
@@ -42,6 +44,8 @@ struct ExampleOptions {
   ExampleFormat format = ExampleFormat::kLibsvm;
   // For kCsv: not null, and hash_bits is not 0.
   std::shared_ptr<const CsvColumns> csv = nullptr;
+  // For kCsv, with columns that have no scales: numbers are read as raw values (column_scaling.h).
+  bool raw_columns = false;
   // For kLibffm and kCsv: store ExampleSet::fields.
   bool keep_fields = false;
   // 0: fields keep their numbers, below kMaxFields. Otherwise a field is its number modulo this
@@ -63,10 +67,11 @@ struct ExampleSet {
   GrowableArray<float> labels;
   GrowableArray<uint64_t> starts;
   GrowableArray<uint32_t> features;
-  GrowableArray<float> values;     // empty while all values are 1
-  GrowableArray<uint16_t> fields;  // of each feature; empty unless keep_fields
-  uint64_t feature_end = 0;        // all features are below
-  uint32_t field_end = 0;          // all fields are below
+  GrowableArray<float> values;         // empty while all values are 1
+  GrowableArray<uint16_t> fields;      // of each feature; empty unless keep_fields
+  std::vector<ColumnSummary> columns;  // with raw_columns; kept by Clear
+  uint64_t feature_end = 0;            // all features but raw ones are below
+  uint32_t field_end = 0;              // all fields are below
 
   size_t size() const { return labels.size(); }
   std::span<const uint32_t> FeaturesOf(size_t i) const {

@@ -1,6 +1,8 @@
 #include "learn/sparse/csv_schema_json.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +53,66 @@ Result<std::vector<std::string>> NamesIn(const json::object& columns, std::strin
   return names;
 }
 
+constexpr std::array<std::string_view, 3> kIndicators{"", "missing", "present"};
+
+json::object ScalingJson(const data::CsvSchema& schema) {
+  json::array mean;
+  json::array factor;
+  json::array indicator;
+  for (const data::ColumnScale& scale : schema.scales) {
+    mean.emplace_back(scale.mean);
+    factor.emplace_back(scale.factor);
+    indicator.emplace_back(kIndicators[static_cast<size_t>(scale.indicator)]);
+  }
+  return {{"row_scale", schema.row_scale},
+          {"mean", std::move(mean)},
+          {"factor", std::move(factor)},
+          {"indicator", std::move(indicator)}};
+}
+
+const json::array* ArrayIn(const json::object& object, std::string_view field, size_t size) {
+  const json::value* const found = object.if_contains(field);
+  if (found == nullptr || !found->is_array() || found->as_array().size() != size) return nullptr;
+  return &found->as_array();
+}
+
+bool NumberIn(const json::value& value, double* number) {
+  if (!value.is_number()) return false;
+  *number = value.to_number<double>();
+  return std::isfinite(*number);
+}
+
+Status ScalingFrom(const json::object& columns, data::CsvSchema* schema) {
+  const json::value* const found = columns.if_contains("scaling");
+  if (found == nullptr) return Status::Ok();
+  if (!found->is_object()) return Malformed("scaling is no object");
+  const json::object& scaling = found->as_object();
+  const size_t size = schema->names.size();
+  const json::array* const mean = ArrayIn(scaling, "mean", size);
+  const json::array* const factor = ArrayIn(scaling, "factor", size);
+  const json::array* const indicator = ArrayIn(scaling, "indicator", size);
+  if (mean == nullptr || factor == nullptr || indicator == nullptr)
+    return Malformed("scaling has not as many entries as there are names");
+  double row_scale = 0;
+  const json::value* const whole = scaling.if_contains("row_scale");
+  if (whole == nullptr || !NumberIn(*whole, &row_scale) || !(row_scale > 0))
+    return Malformed("scaling.row_scale is no positive number");
+  schema->row_scale = static_cast<float>(row_scale);
+  schema->scales.resize(size);
+  for (size_t i = 0; i < size; ++i) {
+    data::ColumnScale& scale = schema->scales[i];
+    if (!NumberIn((*mean)[i], &scale.mean) || !NumberIn((*factor)[i], &scale.factor))
+      return Malformed("a scale is no finite number");
+    const auto* const text = (*indicator)[i].if_string();
+    const auto known = text == nullptr ? kIndicators.end()
+                                       : std::find(kIndicators.begin(), kIndicators.end(),
+                                                   std::string_view(*text));
+    if (known == kIndicators.end()) return Malformed("an indicator is unknown");
+    scale.indicator = static_cast<data::CsvIndicator>(known - kIndicators.begin());
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 json::object ToJson(const data::CsvSchema& schema) {
@@ -65,6 +127,7 @@ json::object ToJson(const data::CsvSchema& schema) {
                        {"names", std::move(names)},
                        {"categorical", std::move(categorical)}};
   if (latin1) columns["encoding"] = kLatin1;
+  if (!schema.scales.empty()) columns["scaling"] = ScalingJson(schema);
   return columns;
 }
 
@@ -85,6 +148,7 @@ Result<std::optional<data::CsvSchema>> CsvSchemaFromJson(const json::object& met
   if (schema.names.size() > data::kMaxCsvColumns) return Malformed("too many names");
   if (std::find(schema.names.begin(), schema.names.end(), schema.label) == schema.names.end())
     return Malformed("the label is none of the names");
+  TRY(ScalingFrom(columns, &schema));
   return std::optional<data::CsvSchema>(std::move(schema));
 }
 

@@ -26,6 +26,28 @@ TEST(CsvFacts, EveryNameComesBack) {
   }
 }
 
+TEST(CsvFacts, ScalesComeBack) {
+  data::CsvSchema schema{true, "a", {"a", "b", "c"}, {}};
+  schema.scales = {{0, 0, data::CsvIndicator::kNone},
+                   {1.6e9 + 0.1, 1.0 / 3, data::CsvIndicator::kMissing},
+                   {-1e-300, 1e12, data::CsvIndicator::kPresent}};
+  schema.row_scale = 0.1f;
+  const std::string text = ToText(FactsWith(ToJson(schema)));
+  EXPECT_EQ(**CsvSchemaFromJson(*ParseJsonObject(text)), schema);
+  for (const auto& [from, to] : {std::pair{"\"missing\"", "\"maybe\""},
+                                 {"\"missing\",", ""},
+                                 {"\"factor\":[", "\"factor\":[null,"},
+                                 {"\"row_scale\":", "\"row_scale\":-"},
+                                 {"\"mean\"", "\"means\""}}) {
+    std::string damaged = text;
+    ASSERT_NE(damaged.find(from), std::string::npos) << from;
+    damaged.replace(damaged.find(from), std::string_view(from).size(), to);
+    EXPECT_THAT(CsvSchemaFromJson(*ParseJsonObject(damaged)).status().message(),
+                HasSubstr("model.json: data.columns: "))
+        << to;
+  }
+}
+
 TEST(CsvFacts, OlderModelsHaveNoneAndDamageIsFound) {
   EXPECT_FALSE(CsvSchemaFromJson({})->has_value());
   EXPECT_FALSE(CsvSchemaFromJson({{"data", {{"format", "csv"}}}})->has_value());

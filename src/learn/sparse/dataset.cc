@@ -9,9 +9,9 @@
 
 namespace shoal::learn::sparse {
 
-std::vector<float> ScalesOf(const data::ExampleSet& set, bool normalize) {
-  std::vector<float> scales(set.size(), 1.0f);
-  for (size_t i = 0; normalize && i < set.size(); ++i)
+std::vector<float> ScalesOf(const data::ExampleSet& set, bool rows, float scale) {
+  std::vector<float> scales(set.size(), scale);
+  for (size_t i = 0; rows && i < set.size(); ++i)
     scales[i] = UnitScale(set.ValuesOf(i), set.FeaturesOf(i).size());
   return scales;
 }
@@ -38,7 +38,7 @@ void DropFeaturesFrom(uint64_t end, data::ExampleSet* set) {
 
 Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
                                             uint64_t parts, uint64_t threads,
-                                            data::ExampleOptions options, bool normalize) {
+                                            data::ExampleOptions options, bool rows) {
   std::vector<std::optional<Result<data::ExampleSet>>> read(threads);
   std::vector<LoadedShard> shards(threads);
   std::vector<std::thread> running;
@@ -49,8 +49,10 @@ Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t
                            : Result<data::ExampleSet>(shard.status());
       if (!read[i]->ok()) return;
       shards[i].set = std::move(**read[i]);
+      if (options.raw_columns) return;
+      const float scale = options.csv != nullptr ? options.csv->schema.row_scale : 1.0f;
       try {
-        shards[i].scales = ScalesOf(shards[i].set, normalize);
+        shards[i].scales = ScalesOf(shards[i].set, rows, scale);
       } catch (const std::bad_alloc&) {
         read[i] = OutOfMemory();
       }
@@ -59,6 +61,26 @@ Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t
   for (std::thread& thread : running) thread.join();
   for (const auto& result : read) TRY(result->status());
   return shards;
+}
+
+Status ScaleShards(const data::ExampleOptions& options, const data::CsvColumns& columns,
+                   std::vector<LoadedShard>* shards) {
+  std::vector<Status> done(shards->size());
+  std::vector<std::thread> running;
+  for (size_t i = 0; i < shards->size(); ++i) {
+    running.emplace_back([&, i] {
+      LoadedShard& shard = (*shards)[i];
+      try {
+        data::ScaleColumns(options, columns, &shard.set);
+        shard.scales = ScalesOf(shard.set, false, columns.schema.row_scale);
+      } catch (const std::bad_alloc&) {
+        done[i] = OutOfMemory();
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  for (const Status& status : done) TRY(status);
+  return Status::Ok();
 }
 
 }  // namespace shoal::learn::sparse

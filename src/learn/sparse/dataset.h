@@ -24,13 +24,19 @@ struct LoadedShard {
 };
 
 // Part `part` of `parts` of the corpus, a shard for each of `threads` threads, which read them.
-// Errors as data::ReadExamples.
+// Without raw columns the scales are set: each example's own if `rows`, else the columns'. Errors
+// as data::ReadExamples.
 Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
                                             uint64_t parts, uint64_t threads,
-                                            data::ExampleOptions options, bool normalize);
+                                            data::ExampleOptions options, bool rows);
 
-// Factors of one set.
-std::vector<float> ScalesOf(const data::ExampleSet& set, bool normalize);
+// Factors of one set: if `rows`, those that give each example unit length, else `scale` for all.
+std::vector<float> ScalesOf(const data::ExampleSet& set, bool rows, float scale);
+
+// Gives shards that were read with `options` and raw columns the scales of `columns`, a thread for
+// each. ResourceExhausted without memory.
+Status ScaleShards(const data::ExampleOptions& options, const data::CsvColumns& columns,
+                   std::vector<LoadedShard>* shards);
 
 // Without the features from `end` on, for which there are no weights. Call after ScalesOf.
 void DropFeaturesFrom(uint64_t end, data::ExampleSet* set);

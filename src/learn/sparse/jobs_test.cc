@@ -354,7 +354,7 @@ TEST_F(SparseJob, FactorsSayWhatPairsMean) {
   ASSERT_TRUE(WriteFileAtomically(train_, PlantedPairs(5, 6000)).ok());
   ASSERT_TRUE(WriteFileAtomically(test_, PlantedPairs(6, 2000)).ok());
   params_.epochs = 8;
-  params_.normalize = false;
+  params_.normalize = "none";
   fm_.factor_init = 0.2;
   const auto linear = Run(1, 1);
   ASSERT_TRUE(linear[0].ok()) << linear[0].status().message();
@@ -371,7 +371,7 @@ TEST_F(SparseJob, FieldsSayWhatOneVectorCannot) {
   ASSERT_TRUE(WriteFileAtomically(train_, PlantedFields(5, 8000)).ok());
   ASSERT_TRUE(WriteFileAtomically(test_, PlantedFields(6, 2000)).ok());
   params_.epochs = 8;
-  params_.normalize = false;
+  params_.normalize = "none";
   format_ = data::ExampleFormat::kLibffm;
   ffm_.factor_init = 0.3;
   ffm_.factor_alpha = 0.2;
@@ -619,7 +619,7 @@ TEST_F(SparseJob, CsvWithNamesAndClasses) {
   format_ = data::ExampleFormat::kCsv;
   params_.label = "label";
   params_.categorical = "3";
-  params_.normalize = false;
+  params_.normalize = "none";
   params_.epochs = 10;
   for (const int workers : {1, 3}) {
     const auto outcomes = Run(1, workers);
@@ -628,6 +628,43 @@ TEST_F(SparseJob, CsvWithNamesAndClasses) {
     const auto predictions = PredictTest();
     ASSERT_TRUE(predictions.ok()) << predictions.status().message();
     EXPECT_NEAR(predictions->quality->auc, outcomes[0]->held_out.auc, 1e-6);
+  }
+}
+
+// Multiplying columns and moving their origin changes nothing, however many workers there are.
+TEST_F(SparseJob, CsvColumnsMayHaveAnyUnitAndOrigin) {
+  const auto lines = [](int count, uint64_t seed, bool moved) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    std::string text = "label,a,b,c,d\n";
+    for (int i = 0; i < count; ++i) {
+      const double a = normal(random), b = normal(random), c = normal(random), d = normal(random);
+      const bool label = a - 2 * b + 3 * c + d + normal(random) > 0;
+      text += moved ? fmt::format("{:d},{},{},{},{}\n", label, 1e6 * a + 5e8, 1e-6 * b, c - 40,
+                                  -1e3 * d)
+                    : fmt::format("{:d},{},{},{},{}\n", label, a, b, c, d);
+    }
+    return text;
+  };
+  format_ = data::ExampleFormat::kCsv;
+  params_.label = "label";
+  params_.normalize = "auto";
+  params_.epochs = 3;
+  params_.deterministic = true;
+  for (const int workers : {1, 3}) {
+    double loss[2];
+    for (const bool moved : {false, true}) {
+      ASSERT_TRUE(WriteFileAtomically(train_, lines(6000, 1, moved)).ok());
+      ASSERT_TRUE(WriteFileAtomically(test_, lines(2000, 2, moved)).ok());
+      const auto outcomes = Run(1, workers);
+      ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+      loss[moved] = outcomes[0]->held_out.log_loss;
+      EXPECT_GT(outcomes[0]->held_out.auc, 0.97) << workers;
+      const auto predictions = PredictTest();
+      ASSERT_TRUE(predictions.ok()) << predictions.status().message();
+      EXPECT_NEAR(predictions->quality->log_loss, loss[moved], 1e-6);
+    }
+    EXPECT_NEAR(loss[1] / loss[0], 1, 0.005) << workers;
   }
 }
 

@@ -23,6 +23,17 @@ std::string_view NameOf(data::ExampleFormat format) {
   return "";
 }
 
+Result<Normalization> NormalizationOf(std::string_view normalize, data::ExampleFormat format) {
+  const bool csv = format == data::ExampleFormat::kCsv;
+  if (normalize == "auto") return csv ? Normalization::kColumns : Normalization::kRows;
+  if (normalize == "rows" || normalize == "true") return Normalization::kRows;
+  if (normalize == "none" || normalize == "false") return Normalization::kNone;
+  if (csv) return Normalization::kColumns;
+  return InvalidArgument(
+      fmt::format("normalize: got columns, which csv has and {} has not; expected rows or none",
+                  NameOf(format)));
+}
+
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
                                        const data::Corpus& corpus, bool binary_labels) {
   data::ExampleOptions options;
@@ -36,6 +47,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
         "data format: got libsvm, whose features have no fields; expected libffm or csv (where a "
         "column is a field)");
   }
+  TRY_ASSIGN(const Normalization normalization, NormalizationOf(params.normalize, format));
   if (format != data::ExampleFormat::kCsv) return options;
   if (options.hash_bits == 0) options.hash_bits = static_cast<int>(kCsvHashBits);
   data::CsvOptions csv;
@@ -51,6 +63,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   csv.label_needed = binary_labels;
   csv.trained = params.trained;
   TRY_ASSIGN(options.csv, data::CsvColumns::Make(corpus, csv));
+  options.raw_columns = normalization == Normalization::kColumns && !options.csv->scaled;
   return options;
 }
 

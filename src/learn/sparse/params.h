@@ -17,7 +17,7 @@ namespace shoal::learn::sparse {
 // Plain data; an algorithm's own parameters derive from it.
 struct CommonParams {
   int64_t epochs = 2;
-  bool normalize = true;
+  std::string normalize = "auto";
   bool bias = true;
   int64_t hash_bits = 0;  // 0 with CSV: kCsvHashBits
   std::string label;      // of CSV, as the four after it
@@ -38,11 +38,17 @@ struct CommonParams {
 
 inline constexpr int64_t kCsvHashBits = 22;
 
+enum class Normalization : uint8_t { kNone = 0, kRows = 1, kColumns = 2 };
+
+// The meaning of `normalize`. InvalidArgument for columns of a format that has none.
+Result<Normalization> NormalizationOf(std::string_view normalize, data::ExampleFormat format);
+
 // "libsvm", "libffm", "csv"; InvalidArgument for any other.
 Result<data::ExampleFormat> FormatOf(std::string_view name);
 std::string_view NameOf(data::ExampleFormat format);
 
-// How the files are read: what CSV's columns are comes from the first line of `corpus`.
+// How the files are read: what CSV's columns are comes from the first line of `corpus`. Numbers of
+// columns that are to be scaled, and have no scales in params.trained yet, are read as raw values.
 // `binary_labels`: for training; otherwise the label may be missing from CSV. Errors as
 // data::CsvColumns::Make; InvalidArgument for libsvm where fields are kept.
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
@@ -55,8 +61,10 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
   return {
       {{"epochs", "", kInt, 1, 100000, false, "", epochs, "Passes over the data."},
        &Params::epochs},
-      {{"normalize", "", kBool, 0, 0, false, "", "true",
-        "Divide the values of every example by their Euclidean length."},
+      {{"normalize", "", kChoice, 0, 0, false, "auto rows columns none true false", "auto",
+        "rows (or true): divide the values of every example by their Euclidean length; columns "
+        "(csv): give every numeric column mean 0 and deviation 1; none (or false): take values as "
+        "they are; auto: columns for csv, else rows."},
        &Params::normalize},
       {{"bias", "", kBool, 0, 0, false, "", "true", "A weight that every example has."},
        &Params::bias},

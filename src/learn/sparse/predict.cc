@@ -25,7 +25,8 @@ Status PredictShard(const model::FactorModel& model, const data::Corpus& corpus,
     set.Clear();
     TRY_ASSIGN(const bool more, reader.Read(&set));
     if (!more) return Status::Ok();
-    const std::vector<float> scales = ScalesOf(set, model.linear.normalize);
+    const float scale = options.csv != nullptr ? options.csv->schema.row_scale : 1.0f;
+    const std::vector<float> scales = ScalesOf(set, model.linear.normalize, scale);
     DropFeaturesFrom(model.linear.weights.size(), &set);
     for (size_t i = 0; i < set.size(); ++i) {
       const float margin = Margin(model, RowOf(set, i, scales[i]), &part->scratch);
@@ -52,6 +53,7 @@ CommonParams ParamsOf(const json::object& metadata) {
   params.label = GetStringOr(given, "label", "");
   params.categorical = GetStringOr(given, "categorical", "");
   params.delimiter = GetStringOr(given, "delimiter", params.delimiter);
+  params.normalize = "none";  // the schema has the columns' scales, if any
   params.header = GetStringOr(given, "header", params.header);
   return params;
 }

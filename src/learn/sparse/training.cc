@@ -454,7 +454,7 @@ model::FactorModel Training::Model() const {
   const uint64_t features = table_->features();
   model::FactorModel model = learner.EmptyModel(features);
   model.linear.hash_bits = static_cast<uint32_t>(setup_.params.hash_bits);
-  model.linear.normalize = setup_.params.normalize;
+  model.linear.normalize = setup_.normalization == Normalization::kRows;
   if (setup_.params.bias) model.linear.bias = learner.BiasOf(table_->bias());
   InParallel(train_.size(), [&](size_t part) {
     const uint64_t begin = features * part / train_.size();

@@ -32,6 +32,7 @@ constexpr uint64_t kPage = 4096;
 
 // The examples of this worker and, for worker 0, those held out.
 struct Data {
+  data::ExampleOptions options;  // with which `train` was read
   std::vector<LoadedShard> train;
   std::vector<LoadedShard> held_out;
 };
@@ -56,6 +57,9 @@ Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uin
     share.examples += shard.set.size();
     share.extent.features = std::max(share.extent.features, shard.set.feature_end);
     share.extent.fields = std::max(share.extent.fields, shard.set.field_end);
+    share.columns.resize(std::max(share.columns.size(), shard.set.columns.size()));
+    for (size_t i = 0; i < shard.set.columns.size(); ++i)
+      share.columns[i].Merge(shard.set.columns[i]);
   }
   return share;
 }
@@ -78,20 +82,44 @@ Result<Data> ReadData(WorkerSetup& setup) {
              CacheWorkerPart(whole, {static_cast<uint64_t>(setup.index), part, 1, workers},
                              setup.data_cache, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
-  TRY_ASSIGN(const data::ExampleOptions options,
-             OptionsOf(setup.params, setup.format, corpus, true));
-  if (options.csv != nullptr) setup.columns = options.csv->schema;
   Data data;
-  TRY_ASSIGN(data.train,
-             LoadShards(corpus, part, workers, threads, options, setup.params.normalize));
+  TRY_ASSIGN(data.options, OptionsOf(setup.params, setup.format, corpus, true));
+  if (data.options.csv != nullptr) setup.columns = data.options.csv->schema;
+  const bool rows = setup.normalization == Normalization::kRows;
+  TRY_ASSIGN(data.train, LoadShards(corpus, part, workers, threads, data.options, rows));
   TRY_ASSIGN(setup.share, SummarizePart(whole, part, workers, data.train));
-  if (setup.index != 0 || setup.held_out.empty()) return data;
+  return data;
+}
+
+// That of the columns, if that is asked for, from what all workers have seen of them.
+Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
+  if (!data->options.raw_columns) return Status::Ok();
+  std::vector<data::ColumnScale> scales;
+  for (const data::ColumnSummary& column : all.columns) scales.push_back(data::ScaleOf(column));
+  for (size_t i = 0; setup.index == 0 && i < all.columns.size(); ++i) {
+    const uint64_t count = all.columns[i].not_finite;
+    if (count == 0) continue;
+    LogWarning(
+        "column {}: {} cells hold an infinite number or one above 1e150; they count as missing",
+        data->options.csv->schema.names[i], count);
+  }
+  const float row_scale = data::RowScaleOf(all.columns, all.total());
+  const auto scaled = data->options.csv->WithScales(std::move(scales), row_scale);
+  setup.columns = scaled->schema;
+  return ScaleShards(data->options, *scaled, &data->train);
+}
+
+// By worker 0, as the training data.
+Status ReadHeldOut(const WorkerSetup& setup, Data* data) {
+  if (setup.index != 0 || setup.held_out.empty()) return Status::Ok();
   TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
   CommonParams as_trained = setup.params;
   as_trained.trained = setup.columns;
   TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, held_out, true));
-  TRY_ASSIGN(data.held_out, LoadShards(held_out, 0, 1, threads, own, setup.params.normalize));
-  return data;
+  const auto threads = static_cast<uint64_t>(setup.params.threads);
+  const bool rows = setup.normalization == Normalization::kRows;
+  TRY_ASSIGN(data->held_out, LoadShards(held_out, 0, 1, threads, own, rows));
+  return Status::Ok();
 }
 
 // Where the threads begin: where an earlier life of this worker was, or at the start.
@@ -404,8 +432,11 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
+  TRY_ASSIGN(setup.normalization, NormalizationOf(setup.params.normalize, setup.format));
   TRY_ASSIGN(Data data, ReadData(setup));
   TRY_ASSIGN(const DatasetSummary agreed, CollectPartSummaries(setup, IsResumed(from)));
+  TRY(ScaleColumns(setup, agreed, &data));
+  TRY(ReadHeldOut(setup, &data));
   setup.share.extent = WithDefaults(setup.params, agreed.extent);
   if (setup.share.extent.features == 0 || agreed.total() == 0) {
     return InvalidArgument(

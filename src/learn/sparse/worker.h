@@ -33,6 +33,7 @@ struct WorkerSetup {
   std::map<std::string, std::string> parameters;  // likewise: all of them, as text
   const Learner* learner = nullptr;               // not owned
   data::ExampleFormat format = data::ExampleFormat::kLibsvm;
+  Normalization normalization = Normalization::kRows;  // set by RunWorker
   int64_t default_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
   DataCacheOptions data_cache;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <thread>
 
@@ -15,7 +16,7 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;  // 1, of checkpoints of earlier releases, had no columns
 constexpr const char* kPrefix = "share/";
 constexpr auto kPoll = std::chrono::milliseconds(2);
 constexpr auto kSlowPoll = std::chrono::milliseconds(50);
@@ -94,6 +95,12 @@ std::string EncodePartSummary(const PartSummary& share) {
         share.end.file, share.end.position, share.examples, share.extent.features})
     writer.Put(number);
   writer.Put(share.extent.fields);
+  writer.Put(static_cast<uint32_t>(share.columns.size()));
+  for (const data::ColumnSummary& column : share.columns) {
+    for (const double number : {column.offset, column.sum, column.squares}) writer.Put(number);
+    for (const uint64_t count : {column.numbers, column.missing, column.not_finite, column.texts})
+      writer.Put(count);
+  }
   return bytes;
 }
 
@@ -101,13 +108,24 @@ Result<PartSummary> DecodePartSummary(std::string_view bytes, std::string_view n
   PartSummary share;
   ByteReader reader(bytes);
   uint32_t version = 0;
-  bool good = reader.Get(&version).ok() && version == kVersion;
+  bool good = reader.Get(&version).ok() && version >= 1 && version <= kVersion;
   for (uint64_t* const number : {&share.corpus, &share.files, &share.part, &share.parts,
                                  &share.begin.file, &share.begin.position, &share.end.file,
                                  &share.end.position, &share.examples, &share.extent.features})
     good = good && reader.Get(number).ok();
-  good = good && reader.Get(&share.extent.fields).ok() && reader.remaining() == 0 &&
-         share.extent.features <= data::kMaxFeature + 1 && share.extent.fields <= data::kMaxFields;
+  uint32_t columns = 0;
+  good = good && reader.Get(&share.extent.fields).ok() &&
+         (version == 1 || reader.Get(&columns).ok()) && columns <= data::kMaxCsvColumns;
+  if (good) share.columns.resize(columns);
+  for (data::ColumnSummary& column : share.columns) {
+    for (double* const number : {&column.offset, &column.sum, &column.squares})
+      good = good && reader.Get(number).ok() && std::isfinite(*number);
+    for (uint64_t* const count :
+         {&column.numbers, &column.missing, &column.not_finite, &column.texts})
+      good = good && reader.Get(count).ok();
+  }
+  good = good && reader.remaining() == 0 && share.extent.features <= data::kMaxFeature + 1 &&
+         share.extent.fields <= data::kMaxFields;
   if (good) return share;
   return DataLoss(fmt::format("{} on the servers is malformed ({} bytes)", name, bytes.size()));
 }
@@ -167,6 +185,8 @@ Result<DatasetSummary> CollectPartSummaries(const WorkerSetup& setup, bool resum
         all.extent.features = std::max(all.extent.features, share.extent.features);
         all.extent.fields = std::max(all.extent.fields, share.extent.fields);
         all.examples.push_back(share.examples);
+        all.columns.resize(std::max(all.columns.size(), share.columns.size()));
+        for (size_t i = 0; i < share.columns.size(); ++i) all.columns[i].Merge(share.columns[i]);
       }
       return all;
     }

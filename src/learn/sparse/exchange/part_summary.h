@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "data/corpus/corpus.h"
+#include "data/examples/column_scaling.h"
 
 namespace shoal::learn::sparse {
 
@@ -35,13 +36,15 @@ struct PartSummary {
   data::ShardBoundary end;
   uint64_t examples = 0;
   FeatureExtent extent;
+  std::vector<data::ColumnSummary> columns = {};  // of csv with raw columns, in the file's order
   bool operator==(const PartSummary&) const = default;
 };
 
 // What all workers have together.
 struct DatasetSummary {
   FeatureExtent extent;
-  std::vector<uint64_t> examples;  // by worker
+  std::vector<uint64_t> examples;            // by worker
+  std::vector<data::ColumnSummary> columns;  // as PartSummary's
   uint64_t total() const { return std::accumulate(examples.begin(), examples.end(), uint64_t{0}); }
 };
 

@@ -55,7 +55,8 @@ TEST(PartSummary, GapsOverlapsAndOtherFilesAreErrors) {
 }
 
 TEST(PartSummary, BytesComeBackAndHostileOnesAreRefused) {
-  const PartSummary share = {1, 2, 3, 4, {5, 6}, {7, 8}, 9, {10, 11}};
+  PartSummary share = {1, 2, 3, 4, {5, 6}, {7, 8}, 9, {10, 11}};
+  share.columns = {{}, {1e12, -0.5, 2, 3, 4, 5, 6}};
   const std::string bytes = EncodePartSummary(share);
   EXPECT_EQ(DecodePartSummary(bytes, "share/3").value(), share);
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -63,6 +64,11 @@ TEST(PartSummary, BytesComeBackAndHostileOnesAreRefused) {
     EXPECT_EQ(decoded.status().code(), Code::kDataLoss) << size;
   }
   EXPECT_FALSE(DecodePartSummary(bytes + "x", "share/3").ok());
+  // As written by releases without columns.
+  std::string old = bytes.substr(0, bytes.size() - 2 * 56 - 4);
+  old[0] = 1;
+  share.columns.clear();
+  EXPECT_EQ(DecodePartSummary(old, "share/3").value(), share);
 }
 
 }  // namespace
