@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/output_file.h"
+#include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "cli/terminal/report.h"
 #include "learn/sparse/predict.h"
@@ -85,6 +86,7 @@ std::string SummaryOf(const Predictions& predictions, const PredictArguments& ar
     line["log_loss"] = quality ? json::value(quality->log_loss) : json::value(nullptr);
     line["accuracy"] = quality ? json::value(quality->accuracy) : json::value(nullptr);
     if (quality) line["positives"] = quality->positives;
+    line["positive"] = EscapedUtf8(predictions.positive);
     if (!arguments.output.empty()) line["output"] = arguments.output;
     return JsonLine(line);
   }
@@ -94,7 +96,10 @@ std::string SummaryOf(const Predictions& predictions, const PredictArguments& ar
     text += fmt::format(", log-loss {:.4f}, accuracy {:.2f} %", quality->log_loss,
                         100 * quality->accuracy);
   }
-  if (!arguments.output.empty()) text += "; the probabilities are in " + arguments.output;
+  if (!arguments.output.empty()) {
+    text += fmt::format("; the probabilities of label {} are in {}",
+                        EscapedUtf8(predictions.positive), arguments.output);
+  }
   return text + "\n";
 }
 
@@ -123,9 +128,10 @@ constexpr const char* kPredictFooter = R"help(Examples:
 MODEL is a directory written by `shoal train logistic`, `fm` or `ffm`. The files have the training
 data's format or that of --format, and may be plain, .gz or .zst. A csv file has the same columns as
 in training; without the label's column no quality is reported. The output has one line for each
-example: the probability of label 1. An existing output file keeps its owner and mode; links are
+example: the probability of label 1, or of the class that `positive` named in training, else the
+greater one. An existing output file keeps its owner and mode; links are
 followed, devices and FIFOs are written to. AUC, log-loss and accuracy are computed from the labels
--1, 0 and 1.)help";
+-1, 0 and 1, or the classes of the training data.)help";
 
 }  // namespace
 

@@ -206,6 +206,7 @@ Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromFirstLine(std::string_
     if (made->columns[i].categorical) made->schema.categorical.push_back(names[i]);
   }
   if (made->label != kNone) made->schema.label = names[made->label];
+  if (options.trained) made->schema.classes = options.trained->classes;
   made->schema.names = std::move(names);
   if (made->scaled) {
     for (const Column& column : made->columns) made->schema.scales.push_back(column.scale);

@@ -32,6 +32,8 @@ struct CsvSchema {
   std::vector<std::string> categorical;  // some of them
   std::vector<ColumnScale> scales = {};  // of `names`; empty: numbers are used as they are
   float row_scale = 1;                   // factor of all values, where there are scales
+  // The names of labels 0 and 1; empty: -1 or 0, and 1.
+  std::vector<std::string> classes = {};
   bool operator==(const CsvSchema&) const = default;
 };
 

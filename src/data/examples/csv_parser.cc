@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "data/examples/classes.h"
 #include "data/examples/csv.h"
 #include "data/examples/decimal.h"
 #include "data/examples/example_parser.h"
@@ -44,7 +45,10 @@ class CsvParser final : public ExampleParser {
         return {begin, "a quoted cell that ends before its delimiter, on the same line"};
       if (column >= columns_.columns.size()) return WrongNumber(begin);
       if (column == columns_.label) {
-        if (!ParseLabel(cell, &label)) return {begin, ExpectedLabel(options_)};
+        std::string expected = ParseLabel(cell, &label);
+        const char* word = begin;
+        while (word < end && IsBlank(*word)) ++word;
+        if (!expected.empty()) return {word, std::move(expected)};
       } else if (!columns_.columns[column].categorical &&
                  (options_.raw_columns || columns_.scaled)) {
         AddScalable(column, cell);
@@ -68,8 +72,41 @@ class CsvParser final : public ExampleParser {
     return !cell.empty() && ParseReal(cell.data(), end, value) == end;
   }
 
-  bool ParseLabel(std::string_view cell, float* label) const {
-    return ParseNumber(cell, label) && NormalizeLabel(options_, label);
+  // Sets the label, or returns what was expected in place of the cell.
+  std::string ParseLabel(std::string_view cell, float* label) {
+    if (options_.raw_labels) return ParseRawLabel(cell, label);
+    const std::vector<std::string>& classes = columns_.schema.classes;
+    if (classes.empty()) {
+      if (ParseNumber(cell, label) && NormalizeLabel(options_, label)) return "";
+      return ExpectedLabel(options_);
+    }
+    *label = LabelOf(ClassName(cell), classes);
+    if (!options_.binary_labels || !std::isnan(*label)) return "";
+    return fmt::format("a label: {} or {}", classes[0], classes[1]);
+  }
+
+  // The index of the cell's class among those of the set.
+  std::string ParseRawLabel(std::string_view cell, float* label) {
+    if (cell.empty()) return "a label";
+    if (cell.size() > kMaxClassName)
+      return fmt::format("a label of at most {} bytes", kMaxClassName);
+    if (cell != last_label_) {
+      const std::string name = ClassName(cell);
+      auto found = std::find(set_.classes.begin(), set_.classes.end(), name);
+      if (found == set_.classes.end()) {
+        if (set_.classes.size() == kMaxClasses) return TooManyClasses();
+        found = set_.classes.insert(found, name);
+      }
+      last_label_ = cell;
+      last_class_ = static_cast<float>(found - set_.classes.begin());
+    }
+    *label = last_class_;
+    return "";
+  }
+
+  std::string TooManyClasses() const {
+    return fmt::format("a label of one of two classes; the lines before have {}",
+                       fmt::join(set_.classes, ", "));
   }
 
   // A cell of a column whose numbers are, or will be, scaled.
@@ -138,6 +175,8 @@ class CsvParser final : public ExampleParser {
   ExampleSet& set_;
   std::vector<FeatureValue> line_;
   std::string room_;
+  std::string last_label_;  // a cell; last_class_ is its index
+  float last_class_ = 0;
 };
 
 }  // namespace

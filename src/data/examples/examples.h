@@ -46,6 +46,8 @@ struct ExampleOptions {
   std::shared_ptr<const CsvColumns> csv = nullptr;
   // For kCsv, with columns that have no scales: numbers are read as raw values (column_scaling.h).
   bool raw_columns = false;
+  // For kCsv, with columns that know no classes: labels are read as indices of names (classes.h).
+  bool raw_labels = false;
   // For kLibffm and kCsv: store ExampleSet::fields.
   bool keep_fields = false;
   // 0: fields keep their numbers, below kMaxFields. Otherwise a field is its number modulo this
@@ -70,6 +72,7 @@ struct ExampleSet {
   GrowableArray<float> values;         // empty while all values are 1
   GrowableArray<uint16_t> fields;      // of each feature; empty unless keep_fields
   std::vector<ColumnSummary> columns;  // with raw_columns; kept by Clear
+  std::vector<std::string> classes;    // with raw_labels; kept by Clear
   uint64_t feature_end = 0;            // all features but raw ones are below
   uint32_t field_end = 0;              // all fields are below
 

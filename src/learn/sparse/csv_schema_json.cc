@@ -116,7 +116,8 @@ Status ScalingFrom(const json::object& columns, data::CsvSchema* schema) {
 }  // namespace
 
 json::object ToJson(const data::CsvSchema& schema) {
-  const bool latin1 = !std::all_of(schema.names.begin(), schema.names.end(), data::IsUtf8);
+  const bool latin1 = !std::all_of(schema.names.begin(), schema.names.end(), data::IsUtf8) ||
+                      !std::all_of(schema.classes.begin(), schema.classes.end(), data::IsUtf8);
   const auto text = [&](const std::string& name) { return latin1 ? FromLatin1(name) : name; };
   json::array names;
   for (const std::string& name : schema.names) names.emplace_back(text(name));
@@ -127,6 +128,11 @@ json::object ToJson(const data::CsvSchema& schema) {
                        {"names", std::move(names)},
                        {"categorical", std::move(categorical)}};
   if (latin1) columns["encoding"] = kLatin1;
+  if (!schema.classes.empty()) {
+    json::array classes;
+    for (const std::string& name : schema.classes) classes.emplace_back(text(name));
+    columns["classes"] = std::move(classes);
+  }
   if (!schema.scales.empty()) columns["scaling"] = ScalingJson(schema);
   return columns;
 }
@@ -146,6 +152,10 @@ Result<std::optional<data::CsvSchema>> CsvSchemaFromJson(const json::object& met
   TRY_ASSIGN(schema.names, NamesIn(columns, "names", latin1));
   TRY_ASSIGN(schema.categorical, NamesIn(columns, "categorical", latin1));
   if (schema.names.size() > data::kMaxCsvColumns) return Malformed("too many names");
+  if (columns.contains("classes")) {
+    TRY_ASSIGN(schema.classes, NamesIn(columns, "classes", latin1));
+    if (schema.classes.size() != 2) return Malformed("classes are not two");
+  }
   if (std::find(schema.names.begin(), schema.names.end(), schema.label) == schema.names.end())
     return Malformed("the label is none of the names");
   TRY(ScalingFrom(columns, &schema));

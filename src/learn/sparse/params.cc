@@ -63,6 +63,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   csv.label_needed = binary_labels;
   csv.trained = params.trained;
   TRY_ASSIGN(options.csv, data::CsvColumns::Make(corpus, csv));
+  options.raw_labels = binary_labels && !params.trained;
   options.raw_columns = normalization == Normalization::kColumns && !options.csv->scaled;
   return options;
 }

@@ -20,11 +20,12 @@ struct CommonParams {
   std::string normalize = "auto";
   bool bias = true;
   int64_t hash_bits = 0;  // 0 with CSV: kCsvHashBits
-  std::string label;      // of CSV, as the four after it
+  std::string label;      // of CSV, as the five after it
+  std::string positive;
   std::string categorical;
   std::string delimiter = "comma";
   std::string header = "auto";
-  std::optional<data::CsvSchema> trained;  // what the four and `label` came to in training
+  std::optional<data::CsvSchema> trained;  // what the five and `label` came to in training
   int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
@@ -74,6 +75,9 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
       {{"label", "", kText, 0, 0, false, "", "",
         "csv: the column of the label, by name or number from 1; the first if not given."},
        &Params::label},
+      {{"positive", "", kText, 0, 0, false, "", "",
+        "csv: the class of the label that is predicted; the greater of the two if not given."},
+       &Params::positive},
       {{"categorical", "", kText, 0, 0, false, "", "",
         "csv: columns whose numbers are names of classes, separated by commas."},
        &Params::categorical},

@@ -109,6 +109,8 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
   Predictions predictions;
   if (reading.csv != nullptr && params.trained)
     predictions.missing_columns = MissingColumns(*params.trained, reading.csv->schema);
+  if (params.trained && !params.trained->classes.empty())
+    predictions.positive = params.trained->classes.back();
   predictions.probabilities.reserve(scored.size());
   for (const Scored& one : scored) predictions.probabilities.push_back(Probability(one.margin));
   const bool labelled = reading.csv == nullptr || reading.csv->label != data::CsvColumns::kNone;

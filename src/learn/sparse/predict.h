@@ -16,12 +16,14 @@
 namespace shoal::learn::sparse {
 
 struct Predictions {
-  std::vector<float> probabilities;  // of label 1, in the order of the examples
-  // Absent where a label is none of −1, 0 and 1, or CSV has no column of labels.
+  std::vector<float> probabilities;  // of `positive`, in the order of the examples
+  // Absent where a label is none of the model's classes (−1, 0 and 1 if they have no names), or CSV
+  // has no column of labels.
   std::optional<Quality> quality;
   // Columns of csv that the model was trained on, but for the label's, and that the data has not:
   // every example is predicted as if their cells were empty.
   std::vector<std::string> missing_columns;
+  std::string positive = "1";  // the class whose probability it is
 };
 
 struct PredictOptions {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "data/examples/classes.h"
 #include "learn/preflight.h"
 #include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
@@ -60,6 +61,10 @@ Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uin
     share.columns.resize(std::max(share.columns.size(), shard.set.columns.size()));
     for (size_t i = 0; i < shard.set.columns.size(); ++i)
       share.columns[i].Merge(shard.set.columns[i]);
+    for (const std::string& name : shard.set.classes) {
+      const auto known = std::find(share.classes.begin(), share.classes.end(), name);
+      if (known == share.classes.end()) share.classes.push_back(name);
+    }
   }
   return share;
 }
@@ -91,6 +96,14 @@ Result<Data> ReadData(WorkerSetup& setup) {
   return data;
 }
 
+// Names the labels of the classes that all workers have seen.
+Status NameLabels(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
+  if (!data->options.raw_labels || all.total() == 0) return Status::Ok();
+  TRY_ASSIGN(setup.columns->classes, data::OrderClasses(all.classes, setup.params.positive));
+  for (LoadedShard& shard : data->train) data::SetLabels(setup.columns->classes, &shard.set);
+  return Status::Ok();
+}
+
 // That of the columns, if that is asked for, from what all workers have seen of them.
 Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
   if (!data->options.raw_columns) return Status::Ok();
@@ -105,7 +118,8 @@ Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
   }
   const float row_scale = data::RowScaleOf(all.columns, all.total());
   const auto scaled = data->options.csv->WithScales(std::move(scales), row_scale);
-  setup.columns = scaled->schema;
+  setup.columns->scales = scaled->schema.scales;
+  setup.columns->row_scale = row_scale;
   return ScaleShards(data->options, *scaled, &data->train);
 }
 
@@ -435,6 +449,7 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   TRY_ASSIGN(setup.normalization, NormalizationOf(setup.params.normalize, setup.format));
   TRY_ASSIGN(Data data, ReadData(setup));
   TRY_ASSIGN(const DatasetSummary agreed, CollectPartSummaries(setup, IsResumed(from)));
+  TRY(NameLabels(setup, agreed, &data));
   TRY(ScaleColumns(setup, agreed, &data));
   TRY(ReadHeldOut(setup, &data));
   setup.share.extent = WithDefaults(setup.params, agreed.extent);

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "data/examples/classes.h"
 #include "data/examples/examples.h"
 #include "learn/coordination/shared_blobs.h"
 #include "learn/sparse/worker.h"
@@ -16,7 +17,8 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr uint32_t kVersion = 2;  // 1, of checkpoints of earlier releases, had no columns
+constexpr uint32_t kVersion = 2;            // 1, of checkpoints of earlier releases, had no columns
+constexpr uint32_t kMaxPartClasses = 4096;  // three for each thread
 constexpr const char* kPrefix = "share/";
 constexpr auto kPoll = std::chrono::milliseconds(2);
 constexpr auto kSlowPoll = std::chrono::milliseconds(50);
@@ -84,6 +86,30 @@ Status CheckMissingSummaries(const WorkerSetup& setup, const std::vector<int>& e
   return Status::Ok();
 }
 
+// What version 2 has added.
+bool ReadCsvPart(ByteReader* reader, PartSummary* share) {
+  uint32_t columns = 0;
+  if (!reader->Get(&columns).ok() || columns > data::kMaxCsvColumns) return false;
+  for (uint32_t i = 0; i < columns; ++i) {
+    data::ColumnSummary& column = share->columns.emplace_back();
+    for (double* const number : {&column.offset, &column.sum, &column.squares}) {
+      if (!reader->Get(number).ok() || !std::isfinite(*number)) return false;
+    }
+    for (uint64_t* const count :
+         {&column.numbers, &column.missing, &column.not_finite, &column.texts}) {
+      if (!reader->Get(count).ok()) return false;
+    }
+  }
+  uint32_t classes = 0;
+  if (!reader->Get(&classes).ok() || classes > kMaxPartClasses) return false;
+  for (uint32_t i = 0; i < classes; ++i) {
+    std::string_view name;
+    if (!reader->GetString(&name, data::kMaxClassName).ok()) return false;
+    share->classes.emplace_back(name);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string EncodePartSummary(const PartSummary& share) {
@@ -101,6 +127,8 @@ std::string EncodePartSummary(const PartSummary& share) {
     for (const uint64_t count : {column.numbers, column.missing, column.not_finite, column.texts})
       writer.Put(count);
   }
+  writer.Put(static_cast<uint32_t>(share.classes.size()));
+  for (const std::string& name : share.classes) writer.PutString(name);
   return bytes;
 }
 
@@ -113,17 +141,8 @@ Result<PartSummary> DecodePartSummary(std::string_view bytes, std::string_view n
                                  &share.begin.file, &share.begin.position, &share.end.file,
                                  &share.end.position, &share.examples, &share.extent.features})
     good = good && reader.Get(number).ok();
-  uint32_t columns = 0;
-  good = good && reader.Get(&share.extent.fields).ok() &&
-         (version == 1 || reader.Get(&columns).ok()) && columns <= data::kMaxCsvColumns;
-  if (good) share.columns.resize(columns);
-  for (data::ColumnSummary& column : share.columns) {
-    for (double* const number : {&column.offset, &column.sum, &column.squares})
-      good = good && reader.Get(number).ok() && std::isfinite(*number);
-    for (uint64_t* const count :
-         {&column.numbers, &column.missing, &column.not_finite, &column.texts})
-      good = good && reader.Get(count).ok();
-  }
+  good = good && reader.Get(&share.extent.fields).ok();
+  if (version > 1) good = good && ReadCsvPart(&reader, &share);
   good = good && reader.remaining() == 0 && share.extent.features <= data::kMaxFeature + 1 &&
          share.extent.fields <= data::kMaxFields;
   if (good) return share;
@@ -187,6 +206,7 @@ Result<DatasetSummary> CollectPartSummaries(const WorkerSetup& setup, bool resum
         all.examples.push_back(share.examples);
         all.columns.resize(std::max(all.columns.size(), share.columns.size()));
         for (size_t i = 0; i < share.columns.size(); ++i) all.columns[i].Merge(share.columns[i]);
+        all.classes.insert(all.classes.end(), share.classes.begin(), share.classes.end());
       }
       return all;
     }

@@ -37,6 +37,7 @@ struct PartSummary {
   uint64_t examples = 0;
   FeatureExtent extent;
   std::vector<data::ColumnSummary> columns = {};  // of csv with raw columns, in the file's order
+  std::vector<std::string> classes = {};          // of csv: ExampleSet::classes of all shards
   bool operator==(const PartSummary&) const = default;
 };
 
@@ -45,6 +46,7 @@ struct DatasetSummary {
   FeatureExtent extent;
   std::vector<uint64_t> examples;            // by worker
   std::vector<data::ColumnSummary> columns;  // as PartSummary's
+  std::vector<std::string> classes;          // likewise; may repeat
   uint64_t total() const { return std::accumulate(examples.begin(), examples.end(), uint64_t{0}); }
 };
 

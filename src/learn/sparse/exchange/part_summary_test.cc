@@ -57,6 +57,7 @@ TEST(PartSummary, GapsOverlapsAndOtherFilesAreErrors) {
 TEST(PartSummary, BytesComeBackAndHostileOnesAreRefused) {
   PartSummary share = {1, 2, 3, 4, {5, 6}, {7, 8}, 9, {10, 11}};
   share.columns = {{}, {1e12, -0.5, 2, 3, 4, 5, 6}};
+  share.classes = {"no", "yes"};
   const std::string bytes = EncodePartSummary(share);
   EXPECT_EQ(DecodePartSummary(bytes, "share/3").value(), share);
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -65,9 +66,10 @@ TEST(PartSummary, BytesComeBackAndHostileOnesAreRefused) {
   }
   EXPECT_FALSE(DecodePartSummary(bytes + "x", "share/3").ok());
   // As written by releases without columns.
-  std::string old = bytes.substr(0, bytes.size() - 2 * 56 - 4);
+  std::string old = bytes.substr(0, bytes.size() - 2 * 56 - 4 - 4 - 6 - 7);
   old[0] = 1;
   share.columns.clear();
+  share.classes.clear();
   EXPECT_EQ(DecodePartSummary(old, "share/3").value(), share);
 }
 
