@@ -131,6 +131,28 @@ class Sparse(unittest.TestCase):
     MANY = f"  server: {{replicas: 2, follows: worker, {RESTART}}}\n  worker: {{replicas: 2, {RESTART}}}"
     ALONE = f"  worker: {{replicas: 1, {RESTART}}}"
 
+    def test_switches_and_classes_by_name(self):
+        table = self.home.path("people.csv")
+        rng = random.Random(4)
+        with open(table, "w", encoding="utf-8") as f:
+            f.write("age,town,income\n")
+            for _ in range(2000):
+                age = rng.randrange(17, 90)
+                f.write(f"{age},town{rng.randrange(5)},{'>50K' if age + rng.gauss(0, 5) > 45 else '<=50K'}\n")
+        for given, key, value in ((["--bias", "false"], "bias", "false"), (["--no-bias"], "bias", "false"),
+                                  (["--bias"], "bias", "true"), (["--no-normalize"], "normalize", "false"),
+                                  (["--text", "--positive", "<=50K"], "text", "true")):
+            self.train("logistic", "--data", table, "--label", "income", *given)
+            with open(os.path.join(self.model, "model.json"), encoding="utf-8") as f:
+                model = json.load(f)
+            self.assertEqual(model["parameters"][key], value, given)
+            positive = given[-1] if "--positive" in given else ">50K"
+            self.assertEqual(model["data"]["columns"]["classes"][1], positive, given)
+            code, out, err = self.home.run("predict", self.model, "--data", table, "--json")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(json.loads(out)["positive"], positive)
+        self.assertGreater(json.loads(out)["auc"], 0.97)
+
     def test_a_killed_worker_takes_up_its_place(self):
         self.assertGreater(self.run_with_deaths("fm", self.MANY, ["worker"]), 0.9)
 

@@ -55,27 +55,34 @@ std::string FlagsOf(const learn::Param& param) {
   return flags;
 }
 
+// "--cbow" → "--no-cbow", which means false and is not listed in --help.
+void AddNegation(CLI::App* sub, const learn::Param& param,
+                 std::shared_ptr<TrainArguments> arguments) {
+  std::string flags = FlagsOf(param);
+  for (size_t at = 0; (at = flags.find("--", at)) != std::string::npos; at += 5)
+    flags.replace(at, 2, "--no-");
+  const std::string name(param.name);
+  sub->add_flag_callback(flags, [arguments, name] { arguments->params[name] = "false"; })
+      ->group("");
+}
+
 // Adds the flag of an algorithm's parameter, with aliases, default and range from its table.
 void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group,
               std::shared_ptr<TrainArguments> arguments) {
   const std::string help =
       fmt::format("{} [{}; {}]", param.doc, param.default_text, learn::DescribeExpected(param));
   const std::string name(param.name);
-  CLI::Option* option = nullptr;
-  if (param.type == learn::ParamType::kBool) {
-    // --cbow means true; --cbow=false is accepted.
-    option = sub->add_flag_function(
-        FlagsOf(param),
-        [arguments, name](std::int64_t count) {
-          arguments->params[name] = count > 0 ? "true" : "false";
-        },
-        help);
-  } else {
-    option = sub->add_option_function<std::string>(
-        FlagsOf(param),
-        [arguments, name](const std::string& value) { arguments->params[name] = value; }, help);
-    option->type_name("");
-  }
+  const bool flag = param.type == learn::ParamType::kBool;
+  CLI::Option* const option = sub->add_option_function<std::string>(
+      FlagsOf(param),
+      [arguments, name, flag](const std::string& value) {
+        arguments->params[name] = flag && value.empty() ? "true" : value;
+      },
+      help);
+  option->type_name("");
+  if (flag) option->expected(0, 1);  // --cbow means true, as --cbow=true and --cbow true
+  if (flag || param.choices.find("false") != std::string_view::npos)
+    AddNegation(sub, param, arguments);
   option->group(param.retired ? "" : group + " [default; range]");  // "": not in --help
 }
 
