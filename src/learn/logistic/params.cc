@@ -4,6 +4,8 @@
 
 namespace shoal::learn::logistic {
 
+Params::Params() { epochs = 0; }
+
 std::span<const ParamField<Params>> Params::Fields() {
   using enum ParamType;
   static const auto fields = sparse::WithCommonFields<Params>(
@@ -24,7 +26,7 @@ std::span<const ParamField<Params>> Params::Fields() {
           {{"l2", "lambda2", kReal, 0, 1e9, false, "", "0", "Pulls the weights towards 0."},
            &Params::l2},
       },
-      "2");
+      "auto");
   return fields;
 }
 

@@ -13,6 +13,7 @@ namespace shoal::learn::logistic {
 
 // Plain data. The defaults suit `ftrl` on rows of unit length.
 struct Params : sparse::CommonParams {
+  Params();
   static constexpr std::string_view kName = "logistic";
   static std::span<const ParamField<Params>> Fields();  // static storage
 

@@ -631,6 +631,13 @@ TEST_F(SparseJob, CsvWithNamesAndClasses) {
   }
 }
 
+TEST(EpochsFor, SmallTablesGetMore) {
+  EXPECT_EQ(EpochsFor(100, Normalization::kColumns), 30);
+  EXPECT_EQ(EpochsFor(20'001, Normalization::kColumns), 10);
+  EXPECT_EQ(EpochsFor(10'000'000, Normalization::kColumns), 2);
+  EXPECT_EQ(EpochsFor(100, Normalization::kRows), 2);
+}
+
 // Multiplying columns and moving their origin changes nothing, however many workers there are.
 TEST_F(SparseJob, CsvColumnsMayHaveAnyUnitAndOrigin) {
   const auto lines = [](int count, uint64_t seed, bool moved) {

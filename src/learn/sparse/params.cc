@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace shoal::learn::sparse {
 
 Result<data::ExampleFormat> FormatOf(std::string_view name) {
@@ -32,6 +34,12 @@ Result<Normalization> NormalizationOf(std::string_view normalize, data::ExampleF
   return InvalidArgument(
       fmt::format("normalize: got columns, which csv has and {} has not; expected rows or none",
                   NameOf(format)));
+}
+
+int64_t EpochsFor(uint64_t examples, Normalization normalization) {
+  constexpr uint64_t kSteps = 200'000;
+  if (normalization != Normalization::kColumns || examples == 0) return 2;
+  return static_cast<int64_t>(std::clamp<uint64_t>((kSteps + examples - 1) / examples, 2, 30));
 }
 
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,

@@ -16,7 +16,7 @@ namespace shoal::learn::sparse {
 
 // Plain data; an algorithm's own parameters derive from it.
 struct CommonParams {
-  int64_t epochs = 2;
+  int64_t epochs = 2;  // 0: EpochsFor
   std::string normalize = "auto";
   bool bias = true;
   int64_t hash_bits = 0;  // 0 with CSV: kCsvHashBits
@@ -48,6 +48,10 @@ Result<Normalization> NormalizationOf(std::string_view normalize, data::ExampleF
 Result<data::ExampleFormat> FormatOf(std::string_view name);
 std::string_view NameOf(data::ExampleFormat format);
 
+// The passes that a training of so many examples makes if it is not told: 2, or as many as give a
+// table's columns 200,000 steps, at most 30.
+int64_t EpochsFor(uint64_t examples, Normalization normalization);
+
 // How the files are read: what CSV's columns are comes from the first line of `corpus`. Numbers of
 // columns that are to be scaled, and have no scales in params.trained yet, are read as raw values.
 // `binary_labels`: for training; otherwise the label may be missing from CSV. Errors as
@@ -60,7 +64,10 @@ template <typename Params>
 std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
   using enum ParamType;
   return {
-      {{"epochs", "", kInt, 1, 100000, false, "", epochs, "Passes over the data."},
+      {{"epochs", "", kInt, epochs == "auto" ? 0.0 : 1.0, 100000, false, "", epochs,
+        epochs == "auto" ? "Passes over the data; auto: 2, and more for a csv table of fewer than "
+                           "100,000 examples, up to 30."
+                         : "Passes over the data."},
        &Params::epochs},
       {{"normalize", "", kChoice, 0, 0, false, "auto rows columns none true false", "auto",
         "rows (or true): divide the values of every example by their Euclidean length; columns "

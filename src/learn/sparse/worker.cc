@@ -449,6 +449,8 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   TRY_ASSIGN(setup.normalization, NormalizationOf(setup.params.normalize, setup.format));
   TRY_ASSIGN(Data data, ReadData(setup));
   TRY_ASSIGN(const DatasetSummary agreed, CollectPartSummaries(setup, IsResumed(from)));
+  if (setup.params.epochs == 0)
+    setup.params.epochs = EpochsFor(agreed.total(), setup.normalization);
   TRY(NameLabels(setup, agreed, &data));
   TRY(ScaleColumns(setup, agreed, &data));
   TRY(ReadHeldOut(setup, &data));
