@@ -6,6 +6,7 @@
 #include "api/people/people.h"
 #include "api/people/policy.h"
 #include "api/server/followers.h"
+#include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
 #include "api/server/rest_server.h"
 #include "api/server/uploads.h"
@@ -13,6 +14,7 @@
 #include "base/private_files.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/state_home.h"
+#include "controller/groups/job_groups.h"
 #include "controller/supervisor/supervisor.h"
 #include "host/files/blob_cache.h"
 #include "queue/policy/parse_policy.h"
@@ -32,6 +34,7 @@ class LeadingServer final : public ActiveServer {
   ~LeadingServer() override {
     http_.reset();
     rest_.reset();
+    groups_.reset();
     followers_.reset();
     supervisor_.reset();
   }
@@ -41,6 +44,7 @@ class LeadingServer final : public ActiveServer {
     TRY(MakeSecrets());
     TRY(MakeEngines());
     TRY(StartSupervisor());
+    TRY(StartGroups());
     return StartFollowers();
   }
 
@@ -115,6 +119,27 @@ class LeadingServer final : public ActiveServer {
     return Status::Ok();
   }
 
+  // Members of groups are made as if they were submitted.
+  Status StartGroups() {
+    preparation_.engines = engines_.get();
+    preparation_.policies = policies_.get();
+    preparation_.home = home_;
+    controller::JobGroupsOptions options;
+    options.store = options_.store;
+    options.supervisor = supervisor_.get();
+    options.clock = server_.clock;
+    options.home = home_;
+    options.make = [this](const controller::StoredSubmission& source,
+                          size_t member) -> Result<controller::MadeJob> {
+      TRY_ASSIGN(ParsedJob parsed, PrepareJob(preparation_, source, member));
+      controller::JobValidation validation = ValidationOf(preparation_, parsed);
+      return controller::MadeJob{std::move(parsed.job), parsed.engine, parsed.directory,
+                                 std::move(validation)};
+    };
+    TRY_ASSIGN(groups_, controller::JobGroups::Start(std::move(options)));
+    return Status::Ok();
+  }
+
   Status StartFollowers() {
     FollowersOptions following;
     following.store = options_.store;
@@ -141,6 +166,7 @@ class LeadingServer final : public ActiveServer {
     backend.people = people_.get();
     backend.policies = policies_.get();
     backend.secrets = secrets_.get();
+    backend.groups = groups_.get();
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
     backend.readiness = readiness_.get();
@@ -173,6 +199,8 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<controller::EngineRegistry> engines_;
   std::unique_ptr<controller::Supervisor> supervisor_;
   std::vector<std::string> attached_;
+  Backend preparation_;  // of jobs that are made later: engines, policies and home alone
+  std::unique_ptr<controller::JobGroups> groups_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;

@@ -85,6 +85,41 @@ json::object Problem() {
                 {"type", "title", "status", "detail"});
 }
 
+void AddGroups(json::object* all) {
+  json::object member = Object({{"index", Of("integer")},
+                                {"id", Text("Of its job, GROUP-INDEX")},
+                                {"state", Text("waiting, a state of jobs, stopped early, refused")},
+                                {"values", Of("object")},
+                                {"objective", Of("number")},
+                                {"rung", Of("integer")},
+                                {"reason", Text("Why its job could not be made")}},
+                               {"index", "id", "state", "values"});
+  (*all)["Group"] =
+      Object({{"id", Text("NAME-xxxxxx")},
+              {"name", Text("Of the job file")},
+              {"state", Text("running, stopping, succeeded, failed, cancelled")},
+              {"reason", Text("Of the end; of a sweep with its best member")},
+              {"team", Of("string")},
+              {"user", Of("string")},
+              {"engine", Of("string")},
+              {"submitted", Time("When it was submitted")},
+              {"ended", Time("When it ended")},
+              {"size", Text("Number of members")},
+              {"limit", Text("Members that are unfinished at the same time, at most")},
+              {"counts", Of("object")},
+              {"objective", Text("Of a sweep: the number that decides")},
+              {"goal", Of("string")},
+              {"items", ListOf(std::move(member))}},
+             {"id", "name", "state", "reason", "team", "user", "submitted", "size", "counts"});
+  (*all)["GroupPage"] = Page("Group");
+  json::object item = Object({{"id", Of("string")},
+                              {"name", Of("string")},
+                              {"kind", Text("job or group")},
+                              {"members", Of("integer")}},
+                             {"id", "name", "kind"});
+  (*all)["Submission"] = Object({{"items", ListOf(std::move(item))}}, {"items"});
+}
+
 void AddData(json::object* all) {
   json::object log = Object({{"task", Text("ROLE-INDEX")},
                              {"role", Of("string")},
@@ -201,6 +236,7 @@ json::object ReplySchemas() {
                        {"changes", ListOf(Of("string"))}},
                       {"state", "reason", "changes"});
   AddData(&all);
+  AddGroups(&all);
   AddPeople(&all);
   all["JobPage"] = Page("Job");
   all["EventPage"] = Page("Event");

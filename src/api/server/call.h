@@ -26,6 +26,10 @@
 #include "net/http/http_server.h"
 #include "net/http/server_exchange.h"
 
+namespace shoal::controller {
+class JobGroups;
+}
+
 namespace shoal::api {
 
 class Followers;
@@ -42,6 +46,7 @@ struct Backend {
   People* people = nullptr;
   Policies* policies = nullptr;
   controller::SecretVault* secrets = nullptr;
+  controller::JobGroups* groups = nullptr;
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;
   Readiness* readiness = nullptr;

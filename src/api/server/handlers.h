@@ -22,6 +22,14 @@ void ListAudit(const Backend& backend, const CallPtr& call);
 void SubmitJob(const Backend& backend, const CallPtr& call);
 void PlanJob(const Backend& backend, const CallPtr& call);
 
+// submission_handlers.cc
+void SubmitAll(const Backend& backend, const CallPtr& call);
+
+// group_handlers.cc
+void ListGroups(const Backend& backend, const CallPtr& call);
+void GetGroup(const Backend& backend, const CallPtr& call);
+void StopGroup(const Backend& backend, const CallPtr& call);
+
 // job_handlers.cc
 void ListJobs(const Backend& backend, const CallPtr& call);
 void GetJob(const Backend& backend, const CallPtr& call);

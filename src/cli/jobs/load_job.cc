@@ -100,19 +100,24 @@ void ExpandData(job::Job* job) {
   }
 }
 
-Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
-                          const std::string& directory, const std::string& document) {
-  LoadedJob loaded;
-  TRY_ASSIGN(loaded.imported, importer::LoadJobFile(file, overrides, document));
+Result<std::string> FolderOfFile(const std::string& file, const std::string& directory) {
   std::error_code error;
-  loaded.folder = directory.empty() ? FolderOf(file) : fs::absolute(directory, error).string();
-  if (loaded.folder.empty()) {
+  std::string folder = directory.empty() ? FolderOf(file) : fs::absolute(directory, error).string();
+  if (folder.empty()) {
     return InvalidArgument(
         "the working directory has been removed, so there is no directory for the job's relative "
         "paths; change to one that exists, or name one with --directory");
   }
-  if (!fs::is_directory(loaded.folder, error))
-    return InvalidArgument("--directory: there is no directory " + loaded.folder);
+  if (!fs::is_directory(folder, error))
+    return InvalidArgument("--directory: there is no directory " + folder);
+  return folder;
+}
+
+Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
+                          const std::string& directory, const std::string& document) {
+  LoadedJob loaded;
+  TRY_ASSIGN(loaded.imported, importer::LoadJobFile(file, overrides, document));
+  TRY_ASSIGN(loaded.folder, FolderOfFile(file, directory));
   job::ResolvePaths(loaded.imported.places, loaded.folder, WorkingDirectory(),
                     &loaded.imported.job);
   ExpandData(&loaded.imported.job);

@@ -10,13 +10,16 @@
 
 namespace shoal::job {
 
-enum class Concurrency : uint8_t { kForbid, kAllow };
+enum class Concurrency : uint8_t { kForbid, kAllow, kReplace };
+// What happens with runs that were due while no server ran: one starts, or none.
+enum class MissedRuns : uint8_t { kRunOnce, kSkip };
 
 // The section `schedule` of a job file. Empty `cron`: the job has no schedule.
 struct Schedule {
   std::string cron;
   std::string time_zone = "UTC";
   Concurrency concurrency = Concurrency::kForbid;
+  MissedRuns missed = MissedRuns::kRunOnce;
   std::chrono::milliseconds start_deadline{0};  // 0: the scheduler's default
   bool enabled = true;
   std::map<std::string, std::string> secrets;  // variable → where the secret store has it
