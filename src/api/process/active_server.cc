@@ -9,12 +9,14 @@
 #include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
 #include "api/server/rest_server.h"
+#include "api/server/submit_document.h"
 #include "api/server/uploads.h"
 #include "base/id.h"
 #include "base/private_files.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/state_home.h"
 #include "controller/groups/job_groups.h"
+#include "controller/schedules/job_schedules.h"
 #include "controller/supervisor/supervisor.h"
 #include "host/files/blob_cache.h"
 #include "queue/policy/parse_policy.h"
@@ -34,6 +36,7 @@ class LeadingServer final : public ActiveServer {
   ~LeadingServer() override {
     http_.reset();
     rest_.reset();
+    schedules_.reset();
     groups_.reset();
     followers_.reset();
     supervisor_.reset();
@@ -137,6 +140,36 @@ class LeadingServer final : public ActiveServer {
                                  std::move(validation)};
     };
     TRY_ASSIGN(groups_, controller::JobGroups::Start(std::move(options)));
+    return StartSchedules();
+  }
+
+  Status StartSchedules() {
+    preparation_.groups = groups_.get();
+    preparation_.supervisor = supervisor_.get();
+    preparation_.store = options_.store;
+    preparation_.clock = server_.clock;
+    controller::JobSchedulesOptions options;
+    options.store = options_.store;
+    options.clock = server_.clock;
+    options.start = [this](const controller::ScheduleRecord& schedule, const std::string& id,
+                           const std::vector<std::string>& after) -> Status {
+      controller::StoredSubmission source = schedule.source;
+      std::vector<job::Dependency> ends;
+      for (const std::string& one : after) ends.push_back({one, job::DependencyWhen::kEnded});
+      SetAfter(ends, &source);
+      TRY_ASSIGN(PlannedDocument document, PlanDocument(preparation_, source));
+      document.id = id;
+      return SubmitDocument(preparation_, &document, {},
+                            {{controller::kScheduleLabel, schedule.name}});
+    };
+    options.stop = [this](const std::string& id, const std::string& reason) {
+      if (controller::ReadGroup(options_.store, id).ok()) {
+        (void)groups_->Stop(id, reason, false);
+      } else {
+        supervisor_->Drain(id, reason, [](const Status&) {});
+      }
+    };
+    TRY_ASSIGN(schedules_, controller::JobSchedules::Start(std::move(options)));
     return Status::Ok();
   }
 
@@ -167,6 +200,7 @@ class LeadingServer final : public ActiveServer {
     backend.policies = policies_.get();
     backend.secrets = secrets_.get();
     backend.groups = groups_.get();
+    backend.schedules = schedules_.get();
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
     backend.readiness = readiness_.get();
@@ -201,6 +235,7 @@ class LeadingServer final : public ActiveServer {
   std::vector<std::string> attached_;
   Backend preparation_;  // of jobs that are made later: engines, policies and home alone
   std::unique_ptr<controller::JobGroups> groups_;
+  std::unique_ptr<controller::JobSchedules> schedules_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;

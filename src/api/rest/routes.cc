@@ -197,6 +197,33 @@ std::vector<Route> GroupRoutes() {
   };
 }
 
+std::vector<Route> ScheduleRoutes() {
+  using enum Access;
+  const auto write = Scope::kJobsWrite;
+  return {
+      {.operation = Operation::kListSchedules, .path = "/api/v1/schedules", .name = "listSchedules",
+       .doc = "The scheduled jobs of the user's teams (docs/triggers.md)", .access = kAnyTeam,
+       .role = Role::kViewer, .scope = Scope::kJobsRead, .schema = "Schedules"},
+      {.operation = Operation::kPutSchedule, .method = Method::kPut,
+       .path = "/api/v1/teams/{team}/schedules/{name}", .name = "putSchedule",
+       .doc = "Adds or replaces a scheduled job, whose file has the section `schedule`; 201 for a "
+              "new one. A member may change its own, an operator all",
+       .access = kTeam, .role = Role::kMember, .scope = write, .audited = Audited::kChange,
+       .body = Body::kJson, .fields = SubmitFields(), .max_body = kJobBody, .schema = "Schedule"},
+      {.operation = Operation::kRemoveSchedule, .method = Method::kDelete,
+       .path = "/api/v1/teams/{team}/schedules/{name}", .name = "removeSchedule",
+       .doc = "Removes a scheduled job; its runs go on", .access = kTeam, .role = Role::kMember,
+       .scope = write, .audited = Audited::kChange,
+       .query = {Flag("stop", "Let its unfinished runs save and end")}, .status = 204,
+       .reply = Reply::kNothing},
+      {.operation = Operation::kRunSchedule, .method = Method::kPost,
+       .path = "/api/v1/teams/{team}/schedules/{name}/run", .name = "runSchedule",
+       .doc = "Starts a run now, beside the times and whatever `concurrency` says", .access = kTeam,
+       .role = Role::kMember, .scope = write, .audited = Audited::kChange, .body = Body::kJson,
+       .max_body = kSmallBody, .status = 202, .schema = "ScheduledRun"},
+  };
+}
+
 std::vector<Route> ActionRoutes() {
   using enum Access;
   const auto write = Scope::kJobsWrite;
@@ -534,9 +561,9 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part :
-       {ServerRoutes(), JobRoutes(), GroupRoutes(), ActionRoutes(), EventRoutes(), SeriesRoutes(),
-        LogRoutes(), DataRoutes(), UserRoutes(), PolicyRoutes(), SecretRoutes(), TeamRoutes()})
+  for (const auto& part : {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(),
+                           ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(),
+                           UserRoutes(), PolicyRoutes(), SecretRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

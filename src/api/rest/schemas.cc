@@ -112,6 +112,27 @@ void AddGroups(json::object* all) {
               {"items", ListOf(std::move(member))}},
              {"id", "name", "state", "reason", "team", "user", "submitted", "size", "counts"});
   (*all)["GroupPage"] = Page("Group");
+  (*all)["Schedule"] = Object({{"name", Of("string")},
+                               {"team", Of("string")},
+                               {"user", Of("string")},
+                               {"engine", Of("string")},
+                               {"cron", Of("string")},
+                               {"time_zone", Of("string")},
+                               {"concurrency", Text("forbid, allow or replace")},
+                               {"missed", Text("run_once or skip")},
+                               {"enabled", Of("boolean")},
+                               {"next", Text("RFC 3339; empty: never")},
+                               {"active", ListOf(Text("The id of an unfinished run"))},
+                               {"last_run", Of("string")},
+                               {"successes", Of("integer")},
+                               {"failures", Of("integer")},
+                               {"skipped", Of("integer")},
+                               {"last_success", Text("RFC 3339; empty: never")},
+                               {"last_failure", Text("RFC 3339; empty: never")},
+                               {"last_reason", Text("Why the last time had no run, or it failed")}},
+                              {"name", "team", "cron", "time_zone", "enabled", "next", "active"});
+  (*all)["Schedules"] = Object({{"items", ListOf(Ref("Schedule"))}}, {"items"});
+  (*all)["ScheduledRun"] = Object({{"id", Of("string")}, {"name", Of("string")}}, {"id", "name"});
   json::object item = Object({{"id", Of("string")},
                               {"name", Of("string")},
                               {"kind", Text("job or group")},

@@ -28,7 +28,8 @@
 
 namespace shoal::controller {
 class JobGroups;
-}
+class JobSchedules;
+}  // namespace shoal::controller
 
 namespace shoal::api {
 
@@ -47,6 +48,7 @@ struct Backend {
   Policies* policies = nullptr;
   controller::SecretVault* secrets = nullptr;
   controller::JobGroups* groups = nullptr;
+  controller::JobSchedules* schedules = nullptr;
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;
   Readiness* readiness = nullptr;

@@ -30,6 +30,12 @@ void ListGroups(const Backend& backend, const CallPtr& call);
 void GetGroup(const Backend& backend, const CallPtr& call);
 void StopGroup(const Backend& backend, const CallPtr& call);
 
+// schedule_handlers.cc
+void ListSchedules(const Backend& backend, const CallPtr& call);
+void PutSchedule(const Backend& backend, const CallPtr& call);
+void RemoveSchedule(const Backend& backend, const CallPtr& call);
+void RunSchedule(const Backend& backend, const CallPtr& call);
+
 // job_handlers.cc
 void ListJobs(const Backend& backend, const CallPtr& call);
 void GetJob(const Backend& backend, const CallPtr& call);

@@ -96,6 +96,13 @@ Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& sou
   return parsed;
 }
 
+net::HttpServerReply JobProblem(const Status& status) {
+  constexpr int kNoRoom = 507;
+  if (status.code() == Code::kResourceExhausted) return Problem(kNoRoom, status.message());
+  if (status.code() != Code::kInvalidArgument) return Problem(status);
+  return Problem(ParseJobFileErrors(status.message(), kJobFileName));
+}
+
 controller::JobValidation ValidationOf(const Backend& backend, const ParsedJob& parsed) {
   const bool here = controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job);
   const auto where = here ? learn::DataLocation::kLocal : learn::DataLocation::kRemote;

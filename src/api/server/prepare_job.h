@@ -34,6 +34,9 @@ controller::StoredSubmission SubmissionOf(const Backend& backend, const Call& ca
 Result<ParsedJob> PrepareJob(const Backend& backend, const controller::StoredSubmission& source,
                              std::optional<size_t> member = {});
 
+// The answer to a job file that is refused: its errors with lines and columns, others as they are.
+net::HttpServerReply JobProblem(const Status& status);
+
 // The checks of a submission that the controller cannot make itself.
 controller::JobValidation ValidationOf(const Backend& backend, const ParsedJob& parsed);
 

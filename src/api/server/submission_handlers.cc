@@ -2,7 +2,6 @@
 // name, and one with a matrix or a sweep becomes a group.
 #include <filesystem>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "api/rest/job_json.h"
@@ -10,13 +9,13 @@
 #include "api/server/idempotency.h"
 #include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
-#include "api/server/submit_reply.h"
+#include "api/server/submit_document.h"
 #include "api/server/uploads.h"
 #include "base/id.h"
+#include "controller/admission/dependencies.h"
 #include "controller/groups/job_groups.h"
 #include "job/file/parse.h"
 #include "job/spec/job_graph.h"
-#include "job/spec/members.h"
 
 namespace shoal::api {
 namespace {
@@ -26,53 +25,6 @@ namespace fs = std::filesystem;
 constexpr int kCreated = 201;
 constexpr size_t kIdDigits = 6;
 
-// A document of the file. `made`: its job, or the first member's.
-struct PlannedDocument {
-  controller::StoredSubmission source;
-  ParsedJob made;
-  std::string manifest;
-  size_t members = 0;  // 0: a single job
-  std::string id;
-
-  bool grouped() const { return members > 0; }
-};
-
-std::string Located(const PlannedDocument& document, const std::string& field,
-                    const std::string& sentence) {
-  return document.made.locations.Prefix(kJobFileName, field) + field + ": " + sentence;
-}
-
-// Members that write to the same place would overwrite one another.
-Status CheckOutputs(const PlannedDocument& document, const std::vector<job::Job>& members) {
-  std::set<std::string> paths;
-  for (const job::Job& member : members) {
-    for (const auto& [name, path] : member.outputs) {
-      if (paths.insert(path).second) continue;
-      return InvalidArgument(Located(document, "outputs." + name,
-                                     "got " + path +
-                                         " for several members, expected a path of its own for "
-                                         "each, such as " +
-                                         path + "-{{matrix.index}}"));
-    }
-  }
-  return Status::Ok();
-}
-
-// Checks members so that every value of every parameter is seen.
-Status CheckMembers(const Backend& backend, PlannedDocument* document) {
-  TRY_ASSIGN(const auto members, job::MembersOf(document->made.job.triggers));
-  document->members = members.size();
-  std::vector<job::Job> made;
-  for (const size_t index : job::MembersToCheck(members)) {
-    TRY_ASSIGN(ParsedJob parsed, PrepareJob(backend, document->source, index));
-    job::Job job = parsed.job;
-    job.files.clear();  // they are checked when they are made
-    TRY(controller::ValidateJob(job, ValidationOf(backend, parsed)));
-    made.push_back(std::move(parsed.job));
-  }
-  return CheckOutputs(*document, made);
-}
-
 Result<std::vector<PlannedDocument>> PlanDocuments(const Backend& backend, const Call& call) {
   const controller::StoredSubmission whole = SubmissionOf(backend, call);
   TRY_ASSIGN(const std::vector<size_t> numbers, job::ListDocuments(whole.text, kJobFileName));
@@ -80,23 +32,15 @@ Result<std::vector<PlannedDocument>> PlanDocuments(const Backend& backend, const
   const std::vector<std::string> manifests = call.arguments.Texts("manifests");
   std::vector<PlannedDocument> documents;
   for (size_t i = 0; i < numbers.size(); ++i) {
-    PlannedDocument& document = documents.emplace_back();
-    document.source = whole;
-    if (numbers.size() > 1) document.source.document = numbers[i];
-    TRY_ASSIGN(document.made, PrepareJob(backend, document.source));
+    controller::StoredSubmission source = whole;
+    if (numbers.size() > 1) source.document = numbers[i];
+    TRY_ASSIGN(PlannedDocument document, PlanDocument(backend, source));
     if (i < manifests.size()) document.manifest = manifests[i];
-    const bool files = !document.made.job.files.empty();
-    if (files && document.manifest.empty())
+    if (!document.made.job.files.empty() && document.manifest.empty())
       return InvalidArgument(Located(document, "files",
                                      "the request has no manifest; upload the files first, as "
                                      "`shoal submit` does (docs/rest.md)"));
-    if (document.made.job.triggers.has_members()) {
-      TRY(CheckMembers(backend, &document));
-      continue;
-    }
-    job::Job job = document.made.job;
-    job.files.clear();
-    TRY(controller::ValidateJob(job, ValidationOf(backend, document.made)));
+    documents.push_back(std::move(document));
   }
   return documents;
 }
@@ -133,56 +77,14 @@ Status ResolveAfter(const Backend& backend, const std::map<std::string, std::str
                     document->made.locations.Prefix(kJobFileName, "after") + known.message());
     one.job = others.front().job;
   }
-  if (after.empty()) return Status::Ok();
-  json::array list;
-  for (const job::Dependency& one : after) {
-    constexpr std::string_view kWhen[] = {"succeeded", "failed", "ended"};
-    list.push_back(json::object{{"job", one.job}, {"when", kWhen[static_cast<size_t>(one.when)]}});
-  }
-  document->source.set.push_back("after=" + ToText(list));
+  SetAfter(after, &document->source);
   return Status::Ok();
 }
 
-// The directory of a document's files, made of what was uploaded; empty without.
-Result<fs::path> MakeFiles(const Backend& backend, const PlannedDocument& document) {
-  if (document.manifest.empty() || document.made.job.files.empty()) return fs::path();
-  TRY_ASSIGN(const host::Manifest manifest, host::ParseManifest(document.manifest));
-  return backend.uploads->MakeTree(document.source.team, manifest);
-}
-
-Status SubmitGroup(const Backend& backend, PlannedDocument* document, const fs::path& tree) {
-  controller::GroupRecord group;
-  group.id = document->id;
-  group.name = document->made.job.name;
-  group.triggers = document->made.job.triggers;
-  group.submitted = backend.clock->Wall();
-  group.members.assign(document->members, static_cast<char>(controller::MemberState::kWaiting));
-  if (!tree.empty()) {
-    // Members are made from it until the group ends.
-    const fs::path kept = backend.home.root() / "groups" / group.id;
-    TRY(MakeDirectories(kept.parent_path(), 0700));
-    std::error_code error;
-    fs::rename(tree, kept, error);
-    if (error) return Unavailable("the files cannot be moved to " + kept.string());
-    document->source.tree = kept.string();
-  }
-  group.source = document->source;
-  return backend.groups->Create(group);
-}
-
-Status SubmitSingle(const Backend& backend, const PlannedDocument& document, const fs::path& tree,
-                    const std::string& label) {
-  controller::SubmitOptions options;
-  options.engine = document.made.engine;
-  options.team = document.source.team;
-  options.user = document.source.user;
-  options.id = document.id;
-  if (!label.empty()) options.labels[kIdempotencyLabel] = label;
-  options.work_dir = document.made.directory;
-  options.validation = ValidationOf(backend, document.made);
-  job::Job job = document.made.job;
-  if (!tree.empty()) job.files = tree.string();
-  return backend.supervisor->Submit(job, options).status();
+controller::JobLabels LabelsOf(const std::string& key) {
+  controller::JobLabels labels;
+  if (!key.empty()) labels[kIdempotencyLabel] = key;
+  return labels;
 }
 
 // A part of the first request, which a repetition completes.
@@ -229,8 +131,7 @@ Result<json::array> SubmitDocuments(const Backend& backend, const Call& call,
     }
     TRY(ResolveAfter(backend, ids, &document));
     TRY_ASSIGN(const fs::path tree, MakeFiles(backend, document));
-    const Status made = document.grouped() ? SubmitGroup(backend, &document, tree)
-                                           : SubmitSingle(backend, document, tree, label);
+    const Status made = SubmitDocument(backend, &document, tree, LabelsOf(label));
     std::error_code ignored;
     if (!tree.empty()) fs::remove_all(tree, ignored);
     if (made.code() == Code::kAlreadyExists && IsRepetition(backend, document, label))

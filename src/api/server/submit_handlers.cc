@@ -7,7 +7,6 @@
 #include "api/server/idempotency.h"
 #include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
-#include "api/server/submit_reply.h"
 #include "api/server/uploads.h"
 #include "job/execution/plan.h"
 

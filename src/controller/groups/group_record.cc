@@ -23,7 +23,8 @@ WallTime FromMicros(int64_t micros) { return WallTime(std::chrono::microseconds(
 // [[index, value], …]
 json::array Pairs(const std::map<size_t, double>& values) {
   json::array array;
-  for (const auto& [index, value] : values) array.push_back(json::array{static_cast<int64_t>(index), value});
+  for (const auto& [index, value] : values)
+    array.push_back(json::array{static_cast<int64_t>(index), value});
   return array;
 }
 

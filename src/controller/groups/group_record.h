@@ -35,6 +35,9 @@ struct StoredSubmission {
 json::object ToJson(const StoredSubmission& source);
 Result<StoredSubmission> ParseStoredSubmission(const json::object& object);
 
+// Folder of the server's state with the `tree` of groups, which is removed at their end.
+inline constexpr const char* kGroupFolder = "groups";
+
 // What has become of a member; one letter each in GroupRecord::members.
 enum class MemberState : char {
   kWaiting = '.',     // not submitted yet

@@ -213,8 +213,10 @@ void JobGroups::StoreDirty() {
     if (ended) {
       options_.supervisor->OnGroupEnd(it->first);
       std::error_code ignored;
-      if (!active.record.source.tree.empty())
-        std::filesystem::remove_all(active.record.source.tree, ignored);
+      // A scheduled run's files are those of the schedule.
+      const std::filesystem::path tree = active.record.source.tree;
+      if (tree.parent_path() == options_.home.root() / kGroupFolder)
+        std::filesystem::remove_all(tree, ignored);
       it = active_.erase(it);
     } else {
       ++it;

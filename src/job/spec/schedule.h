@@ -1,10 +1,12 @@
 // Recurring runs of a job, and the checks of their settings when the file is read.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -31,6 +33,13 @@ struct Schedule {
 // three-letter names of months and days. Accepts only what cron and Metronome read alike.
 // InvalidArgument ("got …, expected …"), also for a day that none of the given months has.
 Status CheckCron(const std::string& cron);
+// What the five fields of an expression allow, for cron.h. A day of the week may be 7.
+struct CronSets {
+  std::array<std::vector<int>, 5> fields;
+  std::array<bool, 5> starred{};  // the field begins with *
+};
+// Errors are those of CheckCron.
+Result<CronSets> ParseCron(const std::string& cron);
 // InvalidArgument unless the zone is in this machine's IANA database (/usr/share/zoneinfo); on a
 // machine without it, unless it has the form of a zone name.
 Status CheckTimeZone(const std::string& zone);

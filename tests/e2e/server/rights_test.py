@@ -12,7 +12,7 @@ ROLES = ("viewer", "member", "operator", "administrator")
 # Bodies and parameters that pass the checks of arguments, so that rights decide.
 BODIES = {
     "submitJob": {"file": job_text(), "team": "red"}, "planJob": {"file": job_text(), "team": "red"},
-    "submitAll": {"file": job_text(), "team": "red"},
+    "submitAll": {"file": job_text(), "team": "red"}, "putSchedule": {"file": job_text() + "schedule: {cron: 0 0 1 1 *}\n"},
     "scaleJob": {"role": "worker", "replicas": 2}, "findMissingFiles": {"digests": [], "team": "red"},
     "createUser": {"name": "new"}, "createTeam": {"name": "new"}, "setMember": {"role": "viewer"}, "setSecret": {"value": "x"},
 }

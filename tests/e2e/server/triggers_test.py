@@ -1,8 +1,10 @@
 """Jobs that wait for others, matrices and sweeps on a real server (docs/triggers.md)."""
 import json
 import os
+import subprocess
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_harness import Server, job_text, poll_until  # noqa: E402  pylint: disable=wrong-import-position
@@ -170,6 +172,59 @@ class TriggersTest(unittest.TestCase):
             if item["state"] == "stopped early":
                 record = self.server.get(f"/jobs/{item['id']}").json
                 self.assertRegex(record["reason"], r"stopped by its sweep: loss .* is not among the best 1/3")
+
+    def schedule(self, text, *arguments, code=0):
+        path = os.path.join(self.place, "nightly.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        got, out, err = self.server.shoal("schedule", path, *arguments)
+        self.assertEqual(got, code, err)
+        return out if code == 0 else err
+
+    def listed(self):
+        code, out, err = self.server.shoal("schedule", "--list", "--json")
+        self.assertEqual(code, 0, err)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def test_schedule(self):
+        text = "name: nightly\ncommand: [sh, -c, 'echo ran >> runs']\nschedule: {cron: '0 * * * *', time_zone: Europe/Berlin}\n"
+        self.assertRegex(self.schedule(text), r"^nightly is scheduled: 0 \* \* \* \*, Europe/Berlin, next at 20..-..-..T..:00:00")
+        self.assertIn("nightly is rescheduled", self.schedule(text, "--set", "schedule.concurrency=replace"))
+        code, out, err = self.server.shoal("schedule", "--run", "nightly", "--json")
+        self.assertEqual(code, 0, err)
+        run = json.loads(out)["run"]
+        self.assertEqual(self.end_of(run)["state"], "succeeded")
+        # The server is down when a time passes, and the next one has the run once.
+        self.server.kill()
+        shim = self.server.home.path("clock.so")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clock_shim.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source], check=True)
+        with unittest.mock.patch.dict(os.environ, {"LD_PRELOAD": shim, "CLOCK_OFF_BY": "7200"}):
+            self.server.start()
+        found = poll_until(lambda: [one for one in self.listed() if one["successes"] == 2], 60)
+        self.assertTrue(found, self.listed())
+        with open(os.path.join(self.place, "runs"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "ran\n" * 2)
+        code, out, err = self.server.shoal("schedule", "--remove", "nightly")
+        self.assertEqual((code, out), (0, "nightly is no longer scheduled\n"), err)
+        self.assertEqual(self.listed(), [])
+
+    def test_schedule_of_a_matrix(self):
+        text = MATRIX + "schedule: {cron: '0 0 1 1 *'}\n"
+        self.schedule(text)
+        code, out, err = self.server.shoal("schedule", "--run", "grid", "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.group(json.loads(out)["run"])["counts"], {"succeeded": 3})
+        self.assertTrue(poll_until(lambda: self.listed()[0]["successes"] == 1, 30), self.listed())
+
+    def test_schedules_that_are_refused(self):
+        err = self.schedule("name: nightly\ncommand: ['true']\nschedule: {cron: '61 * * * *'}\n", code=2)
+        self.assertIn("nightly.yaml:3:18: schedule.cron: got '61' as the minute", err)
+        err = self.schedule("name: nightly\ncommand: ['true']\n", code=2)
+        self.assertIn("has no schedule", err)
+        code, _, err = self.server.shoal("schedule", "--remove", "none")
+        self.assertEqual(code, 4)
+        self.assertIn("the team default has no scheduled job none", err)
 
 
 if __name__ == "__main__":
