@@ -67,7 +67,7 @@ class RightsTest(unittest.TestCase):
                 with self.subTest(f"{method} {path} as {role}"):
                     reply = self.call(method, path, operation, self.tokens[role])
                     allowed = needed == "none" or ROLES.index(role) >= ROLES.index(needed)
-                    own = name in ("scaleJob", "removeJob") and role == "member"  # the job is another user's
+                    own = name in ("scaleJob", "removeJob", "removeSchedule") and role == "member"  # it is another user's
                     if allowed and not own:
                         self.assertIn(reply.status, ALLOWED, reply)
                         self.assertNotIn(b"needs the role", reply.body)
