@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "api/client/upload.h"
+#include "api/rest/router.h"
+#include "base/clock.h"
 #include "controller/files/stage_files.h"
 #include "controller/files/state_home.h"
 #include "net/http.h"
@@ -70,6 +72,20 @@ Result<std::vector<json::object>> FindGroups(const ApiClient& client, const std:
     after = GetStringOr(page, "next", "");
   } while (!after.empty());
   return groups;
+}
+
+Result<std::vector<std::string>> PruneGroups(const ApiClient& client, Duration age) {
+  TRY_ASSIGN(const std::vector<json::object> groups, FindGroups(client, ""));
+  const WallTime now = RealClock::Get()->Wall();
+  std::vector<std::string> removed;
+  for (const json::object& group : groups) {
+    const auto ended = ParseTime(GetStringOr(group, "ended", ""));
+    if (!ended || Duration(now - WallTime(std::chrono::microseconds(*ended))) < age) continue;
+    const std::string id = GetStringOr(group, "id", "");
+    TRY(client.CallJson("DELETE", GroupTarget(GetStringOr(group, "team", ""), id)).status());
+    removed.push_back(id);
+  }
+  return removed;
 }
 
 std::string GroupTarget(const std::string& team, const std::string& id) {

@@ -20,6 +20,8 @@ Result<std::vector<controller::SubmittedItem>> ParseSubmission(const json::objec
 
 // As in controller::Jobs.
 Result<std::vector<json::object>> FindGroups(const ApiClient& client, const std::string& prefix);
+// Removes the groups that ended at least `age` ago; returns their ids.
+Result<std::vector<std::string>> PruneGroups(const ApiClient& client, Duration age);
 // The target of a group's requests.
 std::string GroupTarget(const std::string& team, const std::string& id);
 

@@ -559,6 +559,8 @@ Result<std::vector<std::string>> RemoteJobs::Prune(Duration age) {
     removed.push_back(job.id);
   }
   std::ranges::reverse(removed);
+  TRY_ASSIGN(const std::vector<std::string> groups, PruneGroups(*client_, age));
+  removed.insert(removed.end(), groups.begin(), groups.end());
   return removed;
 }
 

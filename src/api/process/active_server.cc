@@ -122,6 +122,23 @@ class LeadingServer final : public ActiveServer {
     return Status::Ok();
   }
 
+  // What a user may no longer submit is not made for it later.
+  Status CheckSubmitter(const controller::StoredSubmission& source) const {
+    const Result<User> user = people_->GetUser(source.user);
+    if (user.status().code() == Code::kNotFound)
+      return PermissionDenied("the user " + source.user + ", who submitted it, has been removed");
+    TRY(user.status());
+    const auto role = user->teams.find(source.team);
+    const bool may =
+        user->administrator || (role != user->teams.end() && role->second >= Role::kMember);
+    if (user->disabled || !may)
+      return PermissionDenied("the user " + source.user + ", who submitted it, " +
+                              (user->disabled
+                                   ? "is disabled"
+                                   : "may no longer submit jobs of the team " + source.team));
+    return Status::Ok();
+  }
+
   // Members of groups are made as if they were submitted.
   Status StartGroups() {
     preparation_.engines = engines_.get();
@@ -134,6 +151,7 @@ class LeadingServer final : public ActiveServer {
     options.home = home_;
     options.make = [this](const controller::StoredSubmission& source,
                           size_t member) -> Result<controller::MadeJob> {
+      TRY(CheckSubmitter(source));
       TRY_ASSIGN(ParsedJob parsed, PrepareJob(preparation_, source, member));
       controller::JobValidation validation = ValidationOf(preparation_, parsed);
       return controller::MadeJob{std::move(parsed.job), parsed.engine, parsed.directory,
@@ -153,6 +171,7 @@ class LeadingServer final : public ActiveServer {
     options.clock = server_.clock;
     options.start = [this](const controller::ScheduleRecord& schedule, const std::string& id,
                            const std::vector<std::string>& after) -> Status {
+      TRY(CheckSubmitter(schedule.source));
       controller::StoredSubmission source = schedule.source;
       std::vector<job::Dependency> ends;
       for (const std::string& one : after) ends.push_back({one, job::DependencyWhen::kEnded});

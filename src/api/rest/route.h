@@ -39,6 +39,7 @@ enum class Operation : uint8_t {
   kListGroups,
   kGetGroup,
   kStopGroup,
+  kRemoveGroup,
   kListSchedules,
   kPutSchedule,
   kRemoveSchedule,

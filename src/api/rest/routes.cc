@@ -194,6 +194,11 @@ std::vector<Route> GroupRoutes() {
        .audited = Audited::kChange, .body = Body::kJson,
        .fields = {Flag("now", "Kill the tasks without letting them save")},
        .max_body = kSmallBody, .status = 202, .schema = "Group"},
+      {.operation = Operation::kRemoveGroup, .method = Method::kDelete,
+       .path = "/api/v1/teams/{team}/groups/{id}", .name = "removeGroup",
+       .doc = "Removes the record of a group that has ended; the jobs of its members stay",
+       .access = kTeam, .role = Role::kMember, .scope = Scope::kJobsWrite,
+       .audited = Audited::kChange, .status = 204, .reply = Reply::kNothing},
   };
 }
 

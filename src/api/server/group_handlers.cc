@@ -99,6 +99,14 @@ Result<GroupRecord> GroupOf(const Backend& backend, const CallPtr& call) {
   return group.status();
 }
 
+// A member may change its own groups, an operator all.
+Status CheckOwner(const Call& call, const GroupRecord& group) {
+  const bool own = group.source.user == call.principal.user;
+  if (own || call.principal.RoleIn(call.team) >= Role::kOperator) return Status::Ok();
+  return PermissionDenied("group " + group.id + " is one of " + group.source.user +
+                          "; the role operator in the team " + call.team + " may change it");
+}
+
 }  // namespace
 
 void ListGroups(const Backend& backend, const CallPtr& call) {
@@ -137,12 +145,8 @@ void GetGroup(const Backend& backend, const CallPtr& call) {
 void StopGroup(const Backend& backend, const CallPtr& call) {
   const auto group = GroupOf(backend, call);
   if (!group.ok()) return call->answer(Problem(group.status()));
-  constexpr int kForbidden = 403;
-  const bool own = group->source.user == call->principal.user;
-  if (!own && call->principal.RoleIn(call->team) < Role::kOperator)
-    return call->answer(Problem(
-        kForbidden, "group " + group->id + " is one of " + group->source.user +
-                        "; the role operator in the team " + call->team + " may change it"));
+  if (const Status owner = CheckOwner(*call, *group); !owner.ok())
+    return call->answer(Problem(owner));
   const bool now = call->arguments.Boolean("now", false);
   call->details = {{"now", now}};
   const Status stopped = backend.groups->Stop(group->id, "stopped by " + call->principal.user, now);
@@ -150,6 +154,17 @@ void StopGroup(const Backend& backend, const CallPtr& call) {
   const auto after = controller::ReadGroup(backend.store, group->id);
   if (!after.ok()) return call->answer(Problem(after.status()));
   call->answer(JsonReply(kAccepted, GroupToReply(*after)));
+}
+
+void RemoveGroup(const Backend& backend, const CallPtr& call) {
+  const auto group = GroupOf(backend, call);
+  if (!group.ok()) return call->answer(Problem(group.status()));
+  if (const Status owner = CheckOwner(*call, *group); !owner.ok())
+    return call->answer(Problem(owner));
+  const Status removed = backend.groups->Remove(group->id);
+  if (!removed.ok()) return call->answer(Problem(removed));
+  constexpr int kNoContent = 204;
+  call->answer({kNoContent, {}, ""});
 }
 
 }  // namespace shoal::api

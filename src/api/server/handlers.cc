@@ -28,6 +28,7 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kListGroups, ListGroups},
     {Operation::kGetGroup, GetGroup},
     {Operation::kStopGroup, StopGroup},
+    {Operation::kRemoveGroup, RemoveGroup},
     {Operation::kListSchedules, ListSchedules},
     {Operation::kPutSchedule, PutSchedule},
     {Operation::kRemoveSchedule, RemoveSchedule},

@@ -29,6 +29,7 @@ void SubmitAll(const Backend& backend, const CallPtr& call);
 void ListGroups(const Backend& backend, const CallPtr& call);
 void GetGroup(const Backend& backend, const CallPtr& call);
 void StopGroup(const Backend& backend, const CallPtr& call);
+void RemoveGroup(const Backend& backend, const CallPtr& call);
 
 // schedule_handlers.cc
 void ListSchedules(const Backend& backend, const CallPtr& call);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/private_files.h"
+#include "controller/files/expand_data.h"
 #include "job/file/parse.h"
 #include "learn/preflight.h"
 
@@ -93,6 +94,9 @@ Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& sou
   if (!parsed.job.on_controller_loss) parsed.job.on_controller_loss = job::OnControllerLoss::kKeep;
   backend.engines->SetDefaults(parsed.engine, &parsed.job);
   if (!source.tree.empty()) parsed.job.files = source.tree;
+  // Of the command that submits a single job, patterns are replaced already.
+  if (controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job))
+    controller::ExpandData(&parsed.job);
   return parsed;
 }
 

@@ -60,6 +60,7 @@ Status SubmitGroup(const Backend& backend, PlannedDocument* document, const fs::
   group.name = document->made.job.name;
   group.triggers = document->made.job.triggers;
   group.submitted = backend.clock->Wall();
+  group.keep = document->made.job.limits.keep_records;
   group.members.assign(document->members, static_cast<char>(controller::MemberState::kWaiting));
   // Members are made from it until the group ends.
   if (!tree.empty()) TRY(KeepFiles(backend, tree, controller::kGroupFolder, &document->source));

@@ -109,6 +109,17 @@ std::string GroupText(const json::object& group) {
   return text;
 }
 
+std::string GroupWaits(const json::object& group) {
+  const std::string state = TextOr(group, "state");
+  if (state != "running")
+    return TextOr(group, "id") + " does not wait: it is " + state +
+           (TextOr(group, "reason").empty() ? "" : ": " + TextOr(group, "reason")) + "\n";
+  return TextOr(group, "id") + ": " + CountsText(group) + "; at most " +
+         NumberText(group, "limit") +
+         " members are unfinished at the same time. `shoal why` of a member, which `shoal show " +
+         TextOr(group, "id") + "` lists, says what that one waits for\n";
+}
+
 std::string GroupTable(const std::vector<json::object>& groups) {
   std::vector<std::vector<std::string>> rows = {{"GROUP", "STATE", "MEMBERS", "REASON"}};
   for (const json::object& group : groups)

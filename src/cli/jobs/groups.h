@@ -17,6 +17,8 @@ Result<std::optional<json::object>> FindGroup(controller::Jobs* jobs, const std:
 
 // Facts, and the table of members.
 std::string GroupText(const json::object& group);
+// What its members wait for that have no job yet: one sentence with a line feed.
+std::string GroupWaits(const json::object& group);
 // One row for each group.
 std::string GroupTable(const std::vector<json::object>& groups);
 

@@ -34,9 +34,6 @@ Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string
 // The directory that the relative paths of a file refer to: `directory`, else the file's.
 // InvalidArgument if there is none.
 Result<std::string> FolderOfFile(const std::string& file, const std::string& directory);
-// In a job of framework shoal, replaces a pattern among the data, such as news/*.txt, by the
-// matching files on this machine, sorted by name. A pattern without matches stays.
-void ExpandData(job::Job* job);
 // Adds --directory.
 void AddDirectoryOption(CLI::App* sub, std::string* directory);
 // Adds --document.

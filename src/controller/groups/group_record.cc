@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kMemberStates = ".usfcex";
 constexpr size_t kMaxRungs = 64;
+constexpr int64_t kMostKept = int64_t{1000} * 366 * 86'400'000;  // ms
 
 int64_t Micros(WallTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
@@ -127,6 +128,7 @@ json::object ToJson(const GroupRecord& group) {
                     {"reason", group.reason},
                     {"stop_reason", group.stop_reason},
                     {"stop_now", group.stop_now},
+                    {"keep_ms", group.keep.count()},
                     {"members", group.members}};
   if (!group.refusals.empty()) {
     json::object refusals;
@@ -162,6 +164,9 @@ Result<GroupRecord> ParseGroup(const std::string& id, const json::object& body) 
   TRY_ASSIGN(group.reason, GetString(body, "reason"));
   TRY_ASSIGN(group.stop_reason, GetString(body, "stop_reason"));
   group.stop_now = GetBoolOr(body, "stop_now", false);
+  TRY_ASSIGN(const int64_t keep, GetInt(body, "keep_ms"));
+  if (keep < 0 || keep > kMostKept) return InvalidArgument("keep_ms: expected at most 1000 years");
+  group.keep = std::chrono::milliseconds(keep);
   TRY_ASSIGN(group.members, GetString(body, "members"));
   if (group.members.size() > job::kMaxMembers ||
       group.members.find_first_not_of(kMemberStates) != std::string::npos)

@@ -60,6 +60,7 @@ struct GroupRecord {
   std::string reason;                      // of the end
   std::string stop_reason;                 // not empty: its members are being stopped
   bool stop_now = false;                   // they are killed
+  std::chrono::milliseconds keep{0};       // limits.keep_records; 0: until it is removed
   std::string members;                     // a MemberState for each
   std::map<size_t, std::string> refusals;  // why members could not be made, of the first ones
   // Of a sweep: the objective of members at each rung; the last one of members that have ended;

@@ -15,6 +15,7 @@ namespace shoal::controller {
 namespace {
 
 constexpr int kGroupPage = 100;
+constexpr auto kExpireInterval = std::chrono::minutes(10);
 constexpr size_t kMaxRefusals = 100;  // that are kept with their reasons
 constexpr size_t kMostRungs = 30;
 
@@ -124,6 +125,7 @@ void JobGroups::Post(std::function<void()> task) {
 void JobGroups::Loop() {
   std::unique_lock lock(mu_);
   auto next = std::chrono::steady_clock::now();
+  auto expire = next;
   while (!stopping_) {
     std::deque<std::function<void()>> tasks = std::exchange(tasks_, {});
     lock.unlock();
@@ -134,13 +136,13 @@ void JobGroups::Loop() {
     }
     for (auto& [id, active] : active_) Advance(&active);
     StoreDirty();
+    if (std::chrono::steady_clock::now() >= expire) {
+      Expire();
+      expire = std::chrono::steady_clock::now() + kExpireInterval;
+    }
     lock.lock();
     if (stopping_ || !tasks_.empty()) continue;
-    if (active_.empty()) {
-      changed_.wait(lock);
-    } else {
-      changed_.wait_until(lock, next);
-    }
+    changed_.wait_until(lock, active_.empty() ? expire : next);
   }
 }
 
@@ -192,6 +194,30 @@ Status JobGroups::Stop(const std::string& id, const std::string& reason, bool no
   if (stored.wait_for(kPatience) != std::future_status::ready)
     return Unavailable("the group is busy; try again");
   return Status::Ok();
+}
+
+Status JobGroups::Remove(const std::string& id) {
+  TRY_ASSIGN(const GroupRecord group, ReadGroup(options_.store, id));
+  if (!job::IsFinal(group.state))
+    return FailedPrecondition("group " + id + " has not ended; stop it first");
+  return options_.store->records().Delete(kGroupKind, id, kAnyVersion, options_.clock->Wall());
+}
+
+// Deletes the records of groups that ended limits.keep_records ago, as those of their jobs.
+void JobGroups::Expire() {
+  std::string after;
+  do {
+    const auto page = options_.store->records().List(kGroupKind, "", after, kGroupPage);
+    if (!page.ok()) return;
+    for (const Record& record : page->records) {
+      const Result<GroupRecord> group = ParseGroup(record.key, record.body);
+      if (!group.ok() || !job::IsFinal(group->state) || group->keep.count() == 0) continue;
+      if (options_.clock->Wall() - group->ended < group->keep) continue;
+      if (const Status gone = Remove(group->id); !gone.ok())
+        LogWarning("group {}: not removed: {}", group->id, gone.message());
+    }
+    after = page->next;
+  } while (!after.empty());
 }
 
 void JobGroups::StoreDirty() {

@@ -61,6 +61,9 @@ class JobGroups {
   // Stops the members and submits no more; returns when that is stored. OK for an ended group.
   // NotFound.
   Status Stop(const std::string& id, const std::string& reason, bool now);
+  // Deletes the record of a group that has ended; its members' jobs stay. FailedPrecondition if it
+  // has not; NotFound.
+  Status Remove(const std::string& id);
 
  private:
   struct Active {
@@ -86,6 +89,7 @@ class JobGroups {
   void LookAt(Active* active);
   void Judge(Active* active, size_t index, const std::vector<double>& values);
   void Finish(Active* active);
+  void Expire();
   void StoreDirty();
 
   const JobGroupsOptions options_;

@@ -127,6 +127,42 @@ class TriggersTest(unittest.TestCase):
         self.assertIn("succeeded", out)
         code, out, _ = self.server.shoal("jobs", "--groups")
         self.assertIn(group, out)
+        code, out, _ = self.server.shoal("why", group)
+        self.assertEqual((code, out), (0, f"{group} does not wait: it is succeeded\n"))
+        code, out, err = self.server.shoal("jobs", "--prune", "0")
+        self.assertEqual((code, sorted(out.split("\n"))[1:]),
+                         (0, [f"{group} removed"] + [f"{group}-{i} removed" for i in range(3)]), err)
+        self.assertEqual(self.server.get("/groups").json, {"items": []})
+
+    def test_without_a_server(self):
+        for text, field in ((MATRIX, "matrix: several jobs are made"), (SWEEP, "sweep: several jobs are made"),
+                            ("command: ['true']\nafter: x\n", "after: jobs wait for others")):
+            path = os.path.join(self.place, "file.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            code, _, err = self.server.home.run("run", path)
+            self.assertEqual(code, 2)
+            self.assertRegex(err, r"file.yaml:\d+:\d+: " + field + " .*on|by a server only; submit the file to a server with `shoal submit`")
+
+    def test_users_that_are_disabled_submit_nothing_later(self):
+        token = self.server.make_user("ann", "red")
+        text = "name: nightly\ncommand: ['true']\nschedule: {cron: '0 0 1 1 *'}\n"
+        reply = self.server.request("PUT", "/teams/red/schedules/nightly", {"file": text}, token)
+        self.assertEqual(reply.status, 201, reply)
+        self.assertEqual(self.server.request("PATCH", "/users/ann", {"disabled": True}).status, 200)
+        reply = self.server.post("/teams/red/schedules/nightly/run", {})
+        self.assertEqual((reply.status, reply.detail), (403, "the user ann, who submitted it, is disabled"))
+
+    def test_patterns_of_data(self):
+        os.makedirs(os.path.join(self.place, "news"))
+        for name in "ab":
+            with open(os.path.join(self.place, "news", name + ".txt"), "w", encoding="utf-8") as file:
+                file.write("the king and the queen saw the sea\n" * 200)
+        (group,) = self.submit("name: v\nframework: shoal\nlearn: {algorithm: word2vec, dim: '{{matrix.dim}}', epochs: 1, min-count: 1}\n"
+                               "data: {train: news/*.txt}\noutputs: {model: 'v-{{matrix.index}}'}\nmatrix: {dim: [8, 16]}\n")
+        self.assertEqual(self.group(group)["state"], "succeeded")
+        data = self.server.get(f"/jobs/{group}-0").json["job"]["data"][0]["sources"]
+        self.assertEqual([os.path.basename(one) for one in data], ["a.txt", "b.txt"])
 
     def test_members_that_fail(self):
         (group,) = self.submit(MATRIX.replace("[100, 300]", "[100, 7]").replace("dim: 300}", "dim: 7}"))
