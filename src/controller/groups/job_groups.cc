@@ -15,7 +15,7 @@ namespace shoal::controller {
 namespace {
 
 constexpr int kGroupPage = 100;
-constexpr auto kExpireInterval = std::chrono::minutes(10);
+constexpr auto kExpireInterval = std::chrono::minutes(1);
 constexpr size_t kMaxRefusals = 100;  // that are kept with their reasons
 constexpr size_t kMostRungs = 30;
 
@@ -138,6 +138,7 @@ void JobGroups::Loop() {
     StoreDirty();
     if (std::chrono::steady_clock::now() >= expire) {
       Expire();
+      for (auto& [id, active] : active_) CloseEnded(&active);
       expire = std::chrono::steady_clock::now() + kExpireInterval;
     }
     lock.lock();
@@ -150,19 +151,27 @@ void JobGroups::Loop() {
 void JobGroups::Adopt(GroupRecord group) {
   Active& active = active_[group.id];
   active.record = std::move(group);
-  GroupRecord& record = active.record;
+  const GroupRecord& record = active.record;
   for (size_t i = 0; i < record.members.size(); ++i) {
     const MemberState state = record.member(i);
-    if (state != MemberState::kUnfinished && state != MemberState::kStopped) continue;
-    active.unfinished.insert(i);
-    const Result<JobRecord> job = options_.store->GetJob(MemberId(record.id, i));
-    if (job.ok() && job::IsFinal(job->state)) {
-      CloseMember(&active, i, job->state);
-    } else if (job.status().code() == Code::kNotFound) {
-      CloseMember(&active, i, JobState::kCancelled);
-    } else if (state == MemberState::kStopped) {
-      StopMember(&active, i, "stopped by its sweep", false);
-    }
+    if (state == MemberState::kUnfinished || state == MemberState::kStopped)
+      active.unfinished.insert(i);
+  }
+  CloseEnded(&active);
+  for (const size_t index : active.unfinished) {
+    if (record.member(index) == MemberState::kStopped)
+      StopMember(&active, index, "stopped by its sweep", false);
+  }
+}
+
+// Counts members that have ended without a word of the supervisor, for example suspended ones that
+// a command on the same machine has ended.
+void JobGroups::CloseEnded(Active* active) {
+  const std::set<size_t> unfinished = active->unfinished;
+  for (const size_t index : unfinished) {
+    const Result<JobRecord> job = options_.store->GetJob(MemberId(active->record.id, index));
+    if (job.ok() && job::IsFinal(job->state)) CloseMember(active, index, job->state);
+    if (job.status().code() == Code::kNotFound) CloseMember(active, index, JobState::kCancelled);
   }
 }
 

@@ -77,6 +77,7 @@ class JobGroups {
 
   Status Load();
   void Adopt(GroupRecord group);
+  void CloseEnded(Active* active);
   void Post(std::function<void()> task);
   void Loop();
   void OnMemberEnd(const JobRecord& job);
