@@ -1,12 +1,14 @@
 """Jobs that wait for others, matrices and sweeps on a real server (docs/triggers.md)."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import unittest
 import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from leader_test import LeaderCase  # noqa: E402  pylint: disable=wrong-import-position
 from server_harness import Server, job_text, poll_until  # noqa: E402  pylint: disable=wrong-import-position
 
 GRAPH = """name: prepare
@@ -261,6 +263,43 @@ class TriggersTest(unittest.TestCase):
         code, _, err = self.server.shoal("schedule", "--remove", "none")
         self.assertEqual(code, 4)
         self.assertIn("the team default has no scheduled job none", err)
+
+
+class TakeoverTest(LeaderCase):
+    """Two servers of one database: what waits, is made and is scheduled goes on with the second, and nothing is made twice."""
+
+    def test_a_frozen_leader(self):
+        self.start()
+        go, runs = self.home.path("go"), self.home.path("runs")
+        script = f"echo {{{{matrix.n}}}} >> {runs}; until [ -e {go} ]; do sleep 0.05; done"  # poll
+        text = f"name: many\ncommand: [sh, -c, '{script}']\nmatrix: {{n: [1, 2, 3, 4, 5], limit: 2}}\n---\n" \
+               "name: last\ncommand: ['true']\nafter: many\n"
+        reply = self.first.post("/submissions", {"file": text})
+        self.assertEqual(reply.status, 201, reply)
+        group, last = (item["id"] for item in reply.json["items"])
+        nightly = f"name: nightly\ncommand: [sh, -c, 'echo nightly >> {runs}']\nschedule: {{cron: '0 0 1 1 *'}}\n"
+        self.assertEqual(self.first.request("PUT", "/teams/default/schedules/nightly", {"file": nightly}).status, 201)
+
+        def lines():
+            if not os.path.exists(runs):
+                return []
+            with open(runs, encoding="utf-8") as file:
+                return sorted(file.read().split())
+
+        self.assertTrue(poll_until(lambda: lines() == ["1", "2"], 30), lines())
+        self.first.process.send_signal(signal.SIGSTOP)
+        self.leads(self.second, 60)
+        with open(go, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(self.second.wait_for_end(last, 120)["state"], "succeeded")
+        self.first.process.send_signal(signal.SIGCONT)
+        found = self.second.get(f"/teams/default/groups/{group}").json
+        self.assertEqual((found["state"], found["counts"]), ("succeeded", {"succeeded": 5}))
+        self.assertEqual(lines(), ["1", "2", "3", "4", "5"])
+        self.assertEqual([one["name"] for one in self.second.get("/schedules").json["items"]], ["nightly"])
+        run = self.second.post("/teams/default/schedules/nightly/run", {}).json["id"]
+        self.assertEqual(self.second.wait_for_end(run)["state"], "succeeded")
+        self.assertEqual(lines(), ["1", "2", "3", "4", "5", "nightly"])
 
 
 if __name__ == "__main__":
