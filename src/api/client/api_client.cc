@@ -108,7 +108,7 @@ Result<json::object> ApiClient::CallJson(const std::string& method, const std::s
   ApiRequest request;
   request.method = method;
   request.target = target;
-  if (method != "GET") {
+  if (method != "GET" && (method != "DELETE" || !body.empty())) {
     request.body = ToText(body);
     request.content_type = "application/json";
   }

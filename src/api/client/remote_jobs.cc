@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "api/client/job_stream.h"
+#include "api/client/remote_groups.h"
 #include "api/client/remote_run.h"
 #include "api/client/remote_secrets.h"
 #include "api/client/search_logs.h"
@@ -70,6 +71,27 @@ JobView ViewOf(const controller::JobRecord& record) {
   return view;
 }
 
+// The body of the request that submits one job, after its files have been uploaded.
+Result<json::object> SubmitRequest(const ApiClient& client, const RemoteJobsOptions& options,
+                                   const controller::NewRun& run) {
+  json::object body{{"file", job::WriteYaml(run.job)}};
+  if (!options.team.empty()) body["team"] = options.team;
+  if (!run.engine.empty()) body["engine"] = run.engine;
+  std::error_code error;
+  const std::string here = run.work_dir.empty() ? fs::current_path(error).string() : run.work_dir;
+  body["directory"] = here;
+  if (run.job.files.empty()) return body;
+  TRY_ASSIGN(const fs::path root, controller::FindStateHome());
+  UploadOptions upload;
+  upload.directory = run.job.files;
+  upload.cache = controller::FileCachePath(controller::StateHome(root));
+  upload.team = options.team;
+  upload.on_note = options.on_note;
+  TRY_ASSIGN(const std::string manifest, UploadFiles(client, upload));
+  body["manifest"] = manifest;
+  return body;
+}
+
 class RemoteJobs final : public controller::Jobs {
  public:
   RemoteJobs(std::unique_ptr<ApiClient> client, RemoteJobsOptions options)
@@ -79,6 +101,24 @@ class RemoteJobs final : public controller::Jobs {
   Result<std::vector<JobView>> List(const controller::JobQuery& query) override;
   Result<JobDetails> Describe(const std::string& id) override;
   Result<std::string> Submit(const controller::NewRun& run) override;
+  Result<std::vector<controller::SubmittedItem>> SubmitFile(
+      const controller::NewFile& file) override {
+    TRY_ASSIGN(const json::object body,
+               FileRequest(*client_, file, options_.team, options_.on_note));
+    TRY_ASSIGN(const json::object reply, PostOnce("/api/v1/submissions", body));
+    return ParseSubmission(reply);
+  }
+  Result<std::vector<json::object>> FindGroups(const std::string& prefix) override {
+    return api::FindGroups(*client_, prefix);
+  }
+  Result<json::object> DescribeGroup(const std::string& team, const std::string& id) override {
+    return client_->Get(GroupTarget(team, id));
+  }
+  Result<json::object> StopGroup(const std::string& team, const std::string& id,
+                                 controller::StopMode mode) override {
+    return client_->CallJson("POST", GroupTarget(team, id) + "/stop",
+                             {{"now", mode == controller::StopMode::kKill}});
+  }
   Result<std::unique_ptr<controller::JobRun>> Run(
       net::Loop* loop, const controller::NewRun& run,
       const std::function<void(const std::string& id)>& on_submitted,
@@ -152,7 +192,7 @@ class RemoteJobs final : public controller::Jobs {
   }
   // Waits until the job rests: it has ended, or is suspended. Cancelled by a signal.
   Result<JobView> AwaitRest(const std::string& id);
-  Result<json::object> SubmitRequest(const controller::NewRun& run);
+  Result<json::object> PostOnce(const std::string& target, const json::object& body);
   template <typename T>
   Result<T> Patiently(const std::function<Result<T>()>& call);
   // Executes `call` on a thread while `loop` runs; a signal of `interrupts` makes it end with
@@ -241,25 +281,6 @@ Result<JobDetails> RemoteJobs::Describe(const std::string& id) {
   return details;
 }
 
-Result<json::object> RemoteJobs::SubmitRequest(const controller::NewRun& run) {
-  json::object body{{"file", job::WriteYaml(run.job)}};
-  if (!options_.team.empty()) body["team"] = options_.team;
-  if (!run.engine.empty()) body["engine"] = run.engine;
-  std::error_code error;
-  const std::string here = run.work_dir.empty() ? fs::current_path(error).string() : run.work_dir;
-  body["directory"] = here;
-  if (run.job.files.empty()) return body;
-  TRY_ASSIGN(const fs::path root, controller::FindStateHome());
-  UploadOptions upload;
-  upload.directory = run.job.files;
-  upload.cache = controller::FileCachePath(controller::StateHome(root));
-  upload.team = options_.team;
-  upload.on_note = options_.on_note;
-  TRY_ASSIGN(const std::string manifest, UploadFiles(*client_, upload));
-  body["manifest"] = manifest;
-  return body;
-}
-
 // Repeats a call while the server is away. Only after a call that it has answered: one that was
 // never there is told at once.
 template <typename T>
@@ -314,18 +335,22 @@ Status RemoteJobs::Interruptibly(net::Loop* loop, const std::function<Status()>&
 
 Result<std::string> RemoteJobs::Submit(const controller::NewRun& run) {
   TRY(client_->Get("/api/v1/server").status());
-  TRY_ASSIGN(const json::object body, SubmitRequest(run));
+  TRY_ASSIGN(const json::object body, SubmitRequest(*client_, options_, run));
+  TRY_ASSIGN(const json::object job, PostOnce("/api/v1/jobs", body));
+  return GetString(job, "id");
+}
+
+// A repetition after a lost answer finds what the first request has made.
+Result<json::object> RemoteJobs::PostOnce(const std::string& target, const json::object& body) {
   ApiRequest request;
   request.method = "POST";
-  request.target = "/api/v1/jobs";
+  request.target = target;
   request.content_type = "application/json";
   request.body = ToText(body);
-  // A repetition after a lost answer finds the first job.
   request.headers = {{"Idempotency-Key", RandomHex(16)}};
   TRY_ASSIGN(const net::HttpReply reply,
              Patiently<net::HttpReply>([&] { return client_->Call(request); }));
-  TRY_ASSIGN(const json::object job, ParseJsonObject(reply.body));
-  return GetString(job, "id");
+  return ParseJsonObject(reply.body);
 }
 
 Result<std::unique_ptr<controller::JobRun>> RemoteJobs::Run(
@@ -534,6 +559,8 @@ Result<std::vector<std::string>> RemoteJobs::Prune(Duration age) {
     removed.push_back(job.id);
   }
   std::ranges::reverse(removed);
+  TRY_ASSIGN(const std::vector<std::string> groups, PruneGroups(*client_, age));
+  removed.insert(removed.end(), groups.begin(), groups.end());
   return removed;
 }
 

@@ -59,6 +59,8 @@ class RemoteSecrets final : public controller::Secrets {
   const std::string target_;
 };
 
+}  // namespace
+
 Result<std::string> UsualTeam(const ApiClient& client) {
   TRY_ASSIGN(const json::object me, client.Get("/api/v1/me"));
   std::vector<std::string> teams;
@@ -70,8 +72,6 @@ Result<std::string> UsualTeam(const ApiClient& client) {
   for (const std::string& team : teams) names += (names.empty() ? "" : ", ") + team;
   return InvalidArgument("you are in the teams " + names + "; name one with --team");
 }
-
-}  // namespace
 
 Result<std::unique_ptr<controller::Secrets>> MakeRemoteSecrets(const ApiClient* client,
                                                                std::string team) {

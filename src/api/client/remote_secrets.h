@@ -10,6 +10,8 @@
 
 namespace shoal::api {
 
+// The user's only team, or `default` for an administrator; otherwise InvalidArgument lists them.
+Result<std::string> UsualTeam(const ApiClient& client);
 // `team` empty: the user's only team, or `default` for an administrator; otherwise InvalidArgument
 // lists them. `client` must outlive the result. Errors are those of the server.
 Result<std::unique_ptr<controller::Secrets>> MakeRemoteSecrets(const ApiClient* client,

@@ -6,13 +6,17 @@
 #include "api/people/people.h"
 #include "api/people/policy.h"
 #include "api/server/followers.h"
+#include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
 #include "api/server/rest_server.h"
+#include "api/server/submit_document.h"
 #include "api/server/uploads.h"
 #include "base/id.h"
 #include "base/private_files.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/state_home.h"
+#include "controller/groups/job_groups.h"
+#include "controller/schedules/job_schedules.h"
 #include "controller/supervisor/supervisor.h"
 #include "host/files/blob_cache.h"
 #include "queue/policy/parse_policy.h"
@@ -32,6 +36,8 @@ class LeadingServer final : public ActiveServer {
   ~LeadingServer() override {
     http_.reset();
     rest_.reset();
+    schedules_.reset();
+    groups_.reset();
     followers_.reset();
     supervisor_.reset();
   }
@@ -41,6 +47,7 @@ class LeadingServer final : public ActiveServer {
     TRY(MakeSecrets());
     TRY(MakeEngines());
     TRY(StartSupervisor());
+    TRY(StartGroups());
     return StartFollowers();
   }
 
@@ -115,6 +122,76 @@ class LeadingServer final : public ActiveServer {
     return Status::Ok();
   }
 
+  // What a user may no longer submit is not made for it later.
+  Status CheckSubmitter(const controller::StoredSubmission& source) const {
+    const Result<User> user = people_->GetUser(source.user);
+    if (user.status().code() == Code::kNotFound)
+      return PermissionDenied("the user " + source.user + ", who submitted it, has been removed");
+    TRY(user.status());
+    const auto role = user->teams.find(source.team);
+    const bool may =
+        user->administrator || (role != user->teams.end() && role->second >= Role::kMember);
+    if (user->disabled || !may)
+      return PermissionDenied("the user " + source.user + ", who submitted it, " +
+                              (user->disabled
+                                   ? "is disabled"
+                                   : "may no longer submit jobs of the team " + source.team));
+    return Status::Ok();
+  }
+
+  // Members of groups are made as if they were submitted.
+  Status StartGroups() {
+    preparation_.engines = engines_.get();
+    preparation_.policies = policies_.get();
+    preparation_.home = home_;
+    controller::JobGroupsOptions options;
+    options.store = options_.store;
+    options.supervisor = supervisor_.get();
+    options.clock = server_.clock;
+    options.home = home_;
+    options.make = [this](const controller::StoredSubmission& source,
+                          size_t member) -> Result<controller::MadeJob> {
+      TRY(CheckSubmitter(source));
+      TRY_ASSIGN(ParsedJob parsed, PrepareJob(preparation_, source, member));
+      controller::JobValidation validation = ValidationOf(preparation_, parsed);
+      return controller::MadeJob{std::move(parsed.job), parsed.engine, parsed.directory,
+                                 std::move(validation)};
+    };
+    TRY_ASSIGN(groups_, controller::JobGroups::Start(std::move(options)));
+    return StartSchedules();
+  }
+
+  Status StartSchedules() {
+    preparation_.groups = groups_.get();
+    preparation_.supervisor = supervisor_.get();
+    preparation_.store = options_.store;
+    preparation_.clock = server_.clock;
+    controller::JobSchedulesOptions options;
+    options.store = options_.store;
+    options.clock = server_.clock;
+    options.start = [this](const controller::ScheduleRecord& schedule, const std::string& id,
+                           const std::vector<std::string>& after) -> Status {
+      TRY(CheckSubmitter(schedule.source));
+      controller::StoredSubmission source = schedule.source;
+      std::vector<job::Dependency> ends;
+      for (const std::string& one : after) ends.push_back({one, job::DependencyWhen::kEnded});
+      SetAfter(ends, &source);
+      TRY_ASSIGN(PlannedDocument document, PlanDocument(preparation_, source));
+      document.id = id;
+      return SubmitDocument(preparation_, &document, {},
+                            {{controller::kScheduleLabel, schedule.name}});
+    };
+    options.stop = [this](const std::string& id, const std::string& reason) {
+      if (controller::ReadGroup(options_.store, id).ok()) {
+        (void)groups_->Stop(id, reason, false);
+      } else {
+        supervisor_->Drain(id, reason, [](const Status&) {});
+      }
+    };
+    TRY_ASSIGN(schedules_, controller::JobSchedules::Start(std::move(options)));
+    return Status::Ok();
+  }
+
   Status StartFollowers() {
     FollowersOptions following;
     following.store = options_.store;
@@ -141,6 +218,8 @@ class LeadingServer final : public ActiveServer {
     backend.people = people_.get();
     backend.policies = policies_.get();
     backend.secrets = secrets_.get();
+    backend.groups = groups_.get();
+    backend.schedules = schedules_.get();
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
     backend.readiness = readiness_.get();
@@ -173,6 +252,9 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<controller::EngineRegistry> engines_;
   std::unique_ptr<controller::Supervisor> supervisor_;
   std::vector<std::string> attached_;
+  Backend preparation_;  // of jobs that are made later: engines, policies and home alone
+  std::unique_ptr<controller::JobGroups> groups_;
+  std::unique_ptr<controller::JobSchedules> schedules_;
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;

@@ -15,6 +15,7 @@ constexpr size_t kDigestsBody = size_t{16} << 20;
 constexpr int64_t kMaxFileText = int64_t{1} << 20;
 constexpr int64_t kMaxManifestText = int64_t{48} << 20;
 constexpr int64_t kMaxOverrides = 1000;
+constexpr int64_t kMaxDocuments = 100;
 constexpr int64_t kMaxFiles = 100'000;
 constexpr int64_t kMaxPath = 4096;
 constexpr int64_t kMaxReplicas = 100'000;
@@ -75,6 +76,19 @@ std::vector<Parameter> SubmitFields() {
   return fields;
 }
 
+std::vector<Parameter> SubmitAllFields() {
+  std::vector<Parameter> fields = JobFields();
+  fields.push_back(Text("directory",
+                        "Directory of the server's machine where the programs start, and which "
+                        "relative paths refer to [a new one]",
+                        kMaxPath));
+  fields.push_back({.name = "manifests",
+                    .kind = Kind::kTexts,
+                    .most = kMaxDocuments,
+                    .doc = "The `manifest` of each document; empty for one without `files`"});
+  return fields;
+}
+
 // `most`: bytes of positions.
 std::vector<Parameter> StreamParameters(int64_t most) {
   return {
@@ -125,6 +139,14 @@ std::vector<Route> JobRoutes() {
        .access = kTeam, .role = Role::kMember, .scope = write, .audited = Audited::kChange,
        .body = Body::kJson, .fields = SubmitFields(), .max_body = kJobBody, .status = 201,
        .schema = "Job"},
+      {.operation = Operation::kSubmitAll, .method = Method::kPost, .path = "/api/v1/submissions",
+       .name = "submitAll",
+       .doc = "Submits every job of a file with several YAML documents, a matrix or a sweep "
+              "(docs/triggers.md); all or none. A repetition with the same Idempotency-Key returns "
+              "the jobs of the first one",
+       .access = kTeam, .role = Role::kMember, .scope = write, .audited = Audited::kChange,
+       .body = Body::kJson, .fields = SubmitAllFields(), .max_body = kJobBody, .status = 201,
+       .schema = "Submission"},
       {.operation = Operation::kPlanJob, .method = Method::kPost, .path = "/api/v1/plan",
        .name = "planJob", .doc = "Checks a job file and returns its tasks; starts nothing",
        .access = kTeam, .role = Role::kMember, .scope = read, .body = Body::kJson,
@@ -151,6 +173,59 @@ std::vector<Route> JobRoutes() {
       {.operation = Operation::kListTasks, .path = "/api/v1/jobs/{id}/tasks", .name = "listTasks",
        .doc = "The latest state of each task", .access = kJob, .role = Role::kViewer,
        .scope = read, .schema = "Tasks"},
+  };
+}
+
+std::vector<Route> GroupRoutes() {
+  using enum Access;
+  return {
+      {.operation = Operation::kListGroups, .path = "/api/v1/groups", .name = "listGroups",
+       .doc = "The groups of the user's teams, by id: the jobs of a matrix or a sweep together",
+       .access = kAnyTeam, .role = Role::kViewer, .scope = Scope::kJobsRead,
+       .query = Paged({Text("id", "Only groups whose id begins so")}), .schema = "GroupPage"},
+      {.operation = Operation::kGetGroup, .path = "/api/v1/teams/{team}/groups/{id}",
+       .name = "getGroup", .doc = "One group with its members; of a sweep the best first",
+       .access = kTeam, .role = Role::kViewer, .scope = Scope::kJobsRead, .schema = "Group"},
+      {.operation = Operation::kStopGroup, .method = Method::kPost,
+       .path = "/api/v1/teams/{team}/groups/{id}/stop", .name = "stopGroup",
+       .doc = "Stops the members and submits no more; returns at once. A member may stop its own "
+              "groups, an operator all",
+       .access = kTeam, .role = Role::kMember, .scope = Scope::kJobsWrite,
+       .audited = Audited::kChange, .body = Body::kJson,
+       .fields = {Flag("now", "Kill the tasks without letting them save")},
+       .max_body = kSmallBody, .status = 202, .schema = "Group"},
+      {.operation = Operation::kRemoveGroup, .method = Method::kDelete,
+       .path = "/api/v1/teams/{team}/groups/{id}", .name = "removeGroup",
+       .doc = "Removes the record of a group that has ended; the jobs of its members stay",
+       .access = kTeam, .role = Role::kMember, .scope = Scope::kJobsWrite,
+       .audited = Audited::kChange, .status = 204, .reply = Reply::kNothing},
+  };
+}
+
+std::vector<Route> ScheduleRoutes() {
+  using enum Access;
+  const auto write = Scope::kJobsWrite;
+  return {
+      {.operation = Operation::kListSchedules, .path = "/api/v1/schedules", .name = "listSchedules",
+       .doc = "The scheduled jobs of the user's teams (docs/triggers.md)", .access = kAnyTeam,
+       .role = Role::kViewer, .scope = Scope::kJobsRead, .schema = "Schedules"},
+      {.operation = Operation::kPutSchedule, .method = Method::kPut,
+       .path = "/api/v1/teams/{team}/schedules/{name}", .name = "putSchedule",
+       .doc = "Adds or replaces a scheduled job, whose file has the section `schedule`; 201 for a "
+              "new one. A member may change its own, an operator all",
+       .access = kTeam, .role = Role::kMember, .scope = write, .audited = Audited::kChange,
+       .body = Body::kJson, .fields = SubmitFields(), .max_body = kJobBody, .schema = "Schedule"},
+      {.operation = Operation::kRemoveSchedule, .method = Method::kDelete,
+       .path = "/api/v1/teams/{team}/schedules/{name}", .name = "removeSchedule",
+       .doc = "Removes a scheduled job; its runs go on", .access = kTeam, .role = Role::kMember,
+       .scope = write, .audited = Audited::kChange,
+       .query = {Flag("stop", "Let its unfinished runs save and end")}, .status = 204,
+       .reply = Reply::kNothing},
+      {.operation = Operation::kRunSchedule, .method = Method::kPost,
+       .path = "/api/v1/teams/{team}/schedules/{name}/run", .name = "runSchedule",
+       .doc = "Starts a run now, beside the times and whatever `concurrency` says", .access = kTeam,
+       .role = Role::kMember, .scope = write, .audited = Audited::kChange, .body = Body::kJson,
+       .max_body = kSmallBody, .status = 202, .schema = "ScheduledRun"},
   };
 }
 
@@ -491,9 +566,9 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part :
-       {ServerRoutes(), JobRoutes(), ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(),
-        DataRoutes(), UserRoutes(), PolicyRoutes(), SecretRoutes(), TeamRoutes()})
+  for (const auto& part : {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(),
+                           ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(),
+                           UserRoutes(), PolicyRoutes(), SecretRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -85,6 +85,62 @@ json::object Problem() {
                 {"type", "title", "status", "detail"});
 }
 
+void AddGroups(json::object* all) {
+  json::object member = Object({{"index", Of("integer")},
+                                {"id", Text("Of its job, GROUP-INDEX")},
+                                {"state", Text("waiting, a state of jobs, stopped early, refused")},
+                                {"values", Of("object")},
+                                {"objective", Of("number")},
+                                {"rung", Of("integer")},
+                                {"reason", Text("Why its job could not be made")}},
+                               {"index", "id", "state", "values"});
+  (*all)["Group"] =
+      Object({{"id", Text("NAME-xxxxxx")},
+              {"name", Text("Of the job file")},
+              {"state", Text("running, stopping, succeeded, failed, cancelled")},
+              {"reason", Text("Of the end; of a sweep with its best member")},
+              {"team", Of("string")},
+              {"user", Of("string")},
+              {"engine", Of("string")},
+              {"submitted", Time("When it was submitted")},
+              {"ended", Time("When it ended")},
+              {"size", Text("Number of members")},
+              {"limit", Text("Members that are unfinished at the same time, at most")},
+              {"counts", Of("object")},
+              {"objective", Text("Of a sweep: the number that decides")},
+              {"goal", Of("string")},
+              {"items", ListOf(std::move(member))}},
+             {"id", "name", "state", "reason", "team", "user", "submitted", "size", "counts"});
+  (*all)["GroupPage"] = Page("Group");
+  (*all)["Schedule"] = Object({{"name", Of("string")},
+                               {"team", Of("string")},
+                               {"user", Of("string")},
+                               {"engine", Of("string")},
+                               {"cron", Of("string")},
+                               {"time_zone", Of("string")},
+                               {"concurrency", Text("forbid, allow or replace")},
+                               {"missed", Text("run_once or skip")},
+                               {"enabled", Of("boolean")},
+                               {"next", Text("RFC 3339; empty: never")},
+                               {"active", ListOf(Text("The id of an unfinished run"))},
+                               {"last_run", Of("string")},
+                               {"successes", Of("integer")},
+                               {"failures", Of("integer")},
+                               {"skipped", Of("integer")},
+                               {"last_success", Text("RFC 3339; empty: never")},
+                               {"last_failure", Text("RFC 3339; empty: never")},
+                               {"last_reason", Text("Why the last time had no run, or it failed")}},
+                              {"name", "team", "cron", "time_zone", "enabled", "next", "active"});
+  (*all)["Schedules"] = Object({{"items", ListOf(Ref("Schedule"))}}, {"items"});
+  (*all)["ScheduledRun"] = Object({{"id", Of("string")}, {"name", Of("string")}}, {"id", "name"});
+  json::object item = Object({{"id", Of("string")},
+                              {"name", Of("string")},
+                              {"kind", Text("job or group")},
+                              {"members", Of("integer")}},
+                             {"id", "name", "kind"});
+  (*all)["Submission"] = Object({{"items", ListOf(std::move(item))}}, {"items"});
+}
+
 void AddData(json::object* all) {
   json::object log = Object({{"task", Text("ROLE-INDEX")},
                              {"role", Of("string")},
@@ -201,6 +257,7 @@ json::object ReplySchemas() {
                        {"changes", ListOf(Of("string"))}},
                       {"state", "reason", "changes"});
   AddData(&all);
+  AddGroups(&all);
   AddPeople(&all);
   all["JobPage"] = Page("Job");
   all["EventPage"] = Page("Event");

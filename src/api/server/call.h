@@ -26,6 +26,11 @@
 #include "net/http/http_server.h"
 #include "net/http/server_exchange.h"
 
+namespace shoal::controller {
+class JobGroups;
+class JobSchedules;
+}  // namespace shoal::controller
+
 namespace shoal::api {
 
 class Followers;
@@ -42,6 +47,8 @@ struct Backend {
   People* people = nullptr;
   Policies* policies = nullptr;
   controller::SecretVault* secrets = nullptr;
+  controller::JobGroups* groups = nullptr;
+  controller::JobSchedules* schedules = nullptr;
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;
   Readiness* readiness = nullptr;

@@ -22,6 +22,21 @@ void ListAudit(const Backend& backend, const CallPtr& call);
 void SubmitJob(const Backend& backend, const CallPtr& call);
 void PlanJob(const Backend& backend, const CallPtr& call);
 
+// submission_handlers.cc
+void SubmitAll(const Backend& backend, const CallPtr& call);
+
+// group_handlers.cc
+void ListGroups(const Backend& backend, const CallPtr& call);
+void GetGroup(const Backend& backend, const CallPtr& call);
+void StopGroup(const Backend& backend, const CallPtr& call);
+void RemoveGroup(const Backend& backend, const CallPtr& call);
+
+// schedule_handlers.cc
+void ListSchedules(const Backend& backend, const CallPtr& call);
+void PutSchedule(const Backend& backend, const CallPtr& call);
+void RemoveSchedule(const Backend& backend, const CallPtr& call);
+void RunSchedule(const Backend& backend, const CallPtr& call);
+
 // job_handlers.cc
 void ListJobs(const Backend& backend, const CallPtr& call);
 void GetJob(const Backend& backend, const CallPtr& call);

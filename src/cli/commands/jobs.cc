@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
+#include "cli/jobs/groups.h"
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
@@ -17,6 +18,7 @@ namespace {
 struct JobsArguments {
   bool all = false;
   bool ids = false;
+  bool groups = false;
   std::string prune;  // an age
 };
 
@@ -74,6 +76,14 @@ int ListJobs(const Context& context, const JobsArguments& arguments) {
   const auto opened = OpenJobs(context);
   if (!opened.ok()) return PrintError(opened.status());
   if (!arguments.prune.empty()) return PruneJobs(context, **opened, arguments.prune);
+  if (arguments.groups) {
+    const auto groups = (*opened)->FindGroups("");
+    if (!groups.ok()) return PrintError(groups.status());
+    if (!context.json) return PrintResult(GroupTable(*groups));
+    std::string out;
+    for (const json::object& group : *groups) out += ToText(group) + "\n";
+    return PrintResult(out);
+  }
   const Result<std::vector<JobView>> jobs = Find(**opened, arguments);
   if (!jobs.ok()) return PrintError(jobs.status());
   if (arguments.ids || context.json) {
@@ -91,6 +101,7 @@ int ListJobs(const Context& context, const JobsArguments& arguments) {
 constexpr const char* kJobsFooter = R"help(Examples:
   shoal jobs
   shoal jobs --all --json | jq -r 'select(.state == "failed") | .id'
+  shoal jobs --groups               matrices and sweeps of a server (docs/triggers.md)
   shoal jobs --prune 30d            remove records, logs and directories of jobs that ended 30 days ago
   shoal jobs --prune unreadable     remove ended jobs with damaged records
 
@@ -109,6 +120,7 @@ void AddJobs(CLI::App& app, Run* chosen) {
          "Remove jobs that ended at least AGE ago, with their logs; unreadable: remove ended "
          "jobs with damaged records")
       ->type_name("AGE");
+  sub->add_flag("--groups", arguments->groups, "The groups of a server, not jobs");
   sub->add_flag("--ids", arguments->ids, "Names alone, for completion")->group("");
   sub->footer(kJobsFooter);
   sub->callback([arguments, chosen] {

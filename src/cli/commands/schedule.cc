@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "api/client/login_file.h"
+#include "api/client/remote_schedules.h"
 #include "base/file.h"
 #include "cli/commands/commands.h"
 #include "cli/jobs/engines.h"
@@ -28,7 +30,50 @@ struct ScheduleArguments {
   std::string remove;
   bool now = false;
   std::string run;
+  std::string team;
+  std::string directory;
+  bool engine_given = false;
 };
+
+using Server = std::unique_ptr<api::RemoteSchedules>;
+
+// The schedules of the server that is chosen; null without one.
+Result<Server> OpenServer(const Context& context, const ScheduleArguments& arguments) {
+  TRY_ASSIGN(const std::optional<api::Login> login, api::ChooseServer(context.server));
+  if (!login) return Server();
+  return api::MakeRemoteSchedules(*login, arguments.team,
+                                  [](const std::string& sentence) { PrintNote(sentence); });
+}
+
+// Hands the text of the file to the server, which makes the job of each run from it.
+Status ScheduleOnServer(const Context& context, const ScheduleArguments& arguments,
+                        api::RemoteSchedules* server) {
+  controller::NewFile file;
+  file.set = arguments.set;
+  if (!arguments.name.empty()) file.set.push_back("name=" + arguments.name);
+  TRY_ASSIGN(file.text, job::ReadJobFile(arguments.file));
+  TRY_ASSIGN(file.work_dir, FolderOfFile(arguments.file, arguments.directory));
+  job::FieldLocations places;
+  TRY_ASSIGN(job::Job job, job::ParseJob(file.text, arguments.file, file.set, &places));
+  job::ResolvePaths(places, file.work_dir, file.work_dir, &job);
+  TRY(CheckJob(job, learn::DataLocation::kRemote, places));
+  if (job.schedule.cron.empty())
+    return InvalidArgument(arguments.file +
+                           " has no schedule; write schedule: {cron: 30 2 * * *}, or add --set "
+                           "'schedule.cron=30 2 * * *'");
+  file.files = {job.files};
+  if (arguments.engine_given) file.engine = arguments.engine;
+  TRY_ASSIGN(const api::RemoteSchedule put, server->PutFile(job.name, file));
+  if (context.json)
+    return PrintOut(ToText(json::object{{"name", job.name},
+                                        {"new", put.fresh},
+                                        {"cron", job.schedule.cron},
+                                        {"next", put.next}}) +
+                    "\n");
+  return PrintOut(job.name + (put.fresh ? " is scheduled: " : " is rescheduled: ") +
+                  job.schedule.cron + ", " + job.schedule.time_zone +
+                  (job.schedule.enabled ? ", next at " + put.next : ", but not enabled") + "\n");
+}
 
 std::string WorkingDirectory() {
   std::error_code error;
@@ -75,6 +120,11 @@ Status ScheduleFile(const Context& context, const ScheduleArguments& arguments) 
     return InvalidArgument(arguments.file +
                            " has no schedule; write schedule: {cron: 30 2 * * *}, or add --set "
                            "'schedule.cron=30 2 * * *'");
+  if (job.schedule.concurrency == job::Concurrency::kReplace ||
+      job.schedule.missed == job::MissedRuns::kSkip || job.triggers != job::Triggers())
+    return InvalidArgument(arguments.file +
+                           ": concurrency: replace, missed: skip, after, matrix and sweep are for "
+                           "the schedules of a server; name one with --server, or leave them out");
   const auto schedules = MakeSchedules(arguments.engine, job.marathon);
   if (!schedules.ok())
     return NoSchedules(arguments.engine, arguments.file, job.schedule, schedules.status());
@@ -158,6 +208,16 @@ Status Schedule(const Context& context, const ScheduleArguments& arguments) {
   if (arguments.now && arguments.remove.empty())
     return InvalidArgument("got --now without --remove, expected both");
   if (!arguments.list) DiscardIfStdoutIsClosed();
+  TRY_ASSIGN(const Server server, OpenServer(context, arguments));
+  if (server != nullptr) {
+    if (!arguments.file.empty()) return ScheduleOnServer(context, arguments, server.get());
+    if (arguments.list) return List(context, server.get());
+    if (!arguments.run.empty()) return RunNow(context, arguments, server.get());
+    TRY(server->Remove(arguments.remove, arguments.now));
+    return PrintOut(arguments.remove + " is no longer scheduled\n");
+  }
+  if (!arguments.team.empty())
+    return InvalidArgument("got --team without a server, expected one; name it with --server");
   if (!arguments.file.empty()) return ScheduleFile(context, arguments);
   TRY_ASSIGN(const auto schedules, MakeSchedules(arguments.engine, {}));
   if (arguments.list) return List(context, schedules.get());
@@ -166,6 +226,8 @@ Status Schedule(const Context& context, const ScheduleArguments& arguments) {
 }
 
 constexpr const char* kScheduleFooter = R"help(Examples:
+  shoal schedule nightly.yaml                      with a server: it runs the job at its times, on any engine
+  shoal schedule nightly.yaml --set schedule.concurrency=replace --team research
   shoal schedule nightly.yaml --engine marathon    add or replace; section 'schedule' sets the times
   shoal schedule job.yaml --engine marathon --set 'schedule.cron=30 2 * * 1-5'
   shoal plan nightly.yaml --engine marathon        print the request, without secrets
@@ -173,7 +235,8 @@ constexpr const char* kScheduleFooter = R"help(Examples:
   shoal schedule --run nightly --engine marathon
   shoal schedule --remove nightly --engine marathon
 
-At each scheduled time the cluster's scheduler (Metronome, beside Marathon) runs `shoal run` with a
+A server (--server, `shoal login`) runs scheduled jobs itself (docs/triggers.md). Without one, at each
+scheduled time the cluster's scheduler (Metronome, beside Marathon) runs `shoal run` with a
 copy of the job taken now. `shoal jobs`, `shoal logs` and the other commands show these runs like
 all others. Environment: SHOAL_METRONOME_URL; SHOAL_MARATHON_URL and its credentials as for `shoal
 run`.)help";
@@ -200,7 +263,7 @@ Status NoSchedules(const std::string& engine, const std::string& file,
 
 void AddSchedule(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<ScheduleArguments>();
-  CLI::App* sub = app.add_subcommand("schedule", "Run a job on a cluster at recurring times");
+  CLI::App* sub = app.add_subcommand("schedule", "Run a job at recurring times");
   sub->add_option("FILE", arguments->file, "Job file with a section 'schedule'");
   sub->add_option("--set", arguments->set, "Override a field of the file: PATH=VALUE (repeatable)")
       ->allow_extra_args(false)
@@ -210,9 +273,13 @@ void AddSchedule(CLI::App& app, Run* chosen) {
   sub->add_option("--remove", arguments->remove, "Remove the schedule of a job")->type_name("NAME");
   sub->add_flag("--now", arguments->now, "With --remove: active runs save and end");
   sub->add_option("--run", arguments->run, "Start a run of a scheduled job now")->type_name("NAME");
+  sub->add_option("--team", arguments->team, "With a server: team of the job [your only team]")
+      ->type_name("TEAM");
+  AddDirectoryOption(sub, &arguments->directory);
   AddEngineOption(sub, &arguments->engine);
   sub->footer(kScheduleFooter);
-  sub->callback([arguments, chosen] {
+  sub->callback([arguments, chosen, engine = sub->get_option("--engine")] {
+    arguments->engine_given = engine->count() > 0;
     *chosen = [arguments](const Context& context) {
       const Status done = Schedule(context, *arguments);
       return done.ok() ? 0 : PrintError(done);

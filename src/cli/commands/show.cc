@@ -12,6 +12,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/jobs/curves.h"
+#include "cli/jobs/groups.h"
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/open_jobs.h"
 #include "cli/terminal/curve_chart.h"
@@ -146,9 +147,19 @@ json::object JsonOf(const JobDetails& shown) {
   return out;
 }
 
+int ShowGroup(const Context& context, controller::Jobs* jobs, const json::object& group) {
+  const auto whole =
+      jobs->DescribeGroup(GetStringOr(group, "team", ""), GetStringOr(group, "id", ""));
+  if (!whole.ok()) return PrintError(whole.status());
+  return PrintResult(context.json ? ToPrettyText(*whole) + "\n" : GroupText(*whole));
+}
+
 int Show(const Context& context, const ShowArguments& arguments) {
   const auto jobs = OpenJobs(context);
   if (!jobs.ok()) return PrintError(jobs.status());
+  const auto group = FindGroup(jobs->get(), arguments.prefix);
+  if (!group.ok()) return PrintError(group.status());
+  if (*group) return ShowGroup(context, jobs->get(), **group);
   const Result<controller::JobView> job = (*jobs)->Find(arguments.prefix);
   if (!job.ok()) return PrintError(job.status());
   const std::string& id = job->record.id;
@@ -168,13 +179,15 @@ constexpr const char* kShowFooter = R"help(Examples:
   shoal show word2vec-7f3a9c
   shoal show word --json | jq .tasks      an unambiguous prefix of the name suffices
   shoal show word2vec-7f3a9c --curves     draws loss and speed
-  shoal show word2vec-7f3a9c --metric memory_bytes)help";
+  shoal show word2vec-7f3a9c --metric memory_bytes
+  shoal show tune-1c2d3e        a group: its members, of a sweep the best first (docs/triggers.md))help";
 
 }  // namespace
 
 void AddShow(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* sub = app.add_subcommand("show", "Show a job: state, tasks, results, history, curves");
+  CLI::App* sub =
+      app.add_subcommand("show", "Show a job or a group: state, tasks, results, history, curves");
   sub->add_option("JOB", arguments->prefix, "Name of the job, or an unambiguous prefix")
       ->required();
   sub->add_flag("--curves", arguments->curves, "Draw the numbers that its tasks reported");

@@ -8,6 +8,9 @@
 #include "cli/commands/commands.h"
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
+#include "import/import.h"
+#include "job/file/parse.h"
+#include "job/spec/job_graph.h"
 
 namespace shoal::cli {
 namespace {
@@ -22,6 +25,70 @@ struct SubmitArguments {
   std::string document;
 };
 
+// The text of a file that stands for several jobs: with several documents, a matrix or a sweep;
+// nullopt for any other, which is loaded (and refused) as one job.
+std::optional<controller::NewFile> ReadSeveral(const SubmitArguments& arguments,
+                                               const std::vector<std::string>& overrides) {
+  if (arguments.file == "-" || !arguments.document.empty()) return std::nullopt;
+  const Result<std::string> text = job::ReadJobFile(arguments.file);
+  if (!text.ok() || !importer::ListJobs(*text).empty()) return std::nullopt;
+  const auto documents = job::ListDocuments(*text, arguments.file);
+  if (!documents.ok() || documents->empty()) return std::nullopt;
+  controller::NewFile file;
+  file.text = *text;
+  file.set = overrides;
+  if (documents->size() > 1) return file;
+  const auto only = job::ParseJob(*text, arguments.file, overrides);
+  if (!only.ok() || !only->triggers.has_members()) return std::nullopt;
+  file.set.push_back("name=" + only->name);  // of the file, if the job has none
+  return file;
+}
+
+// Checks each job here, as far as it can be, and finds the directories to upload.
+Status CheckSeveral(const SubmitArguments& arguments, controller::NewFile* file) {
+  TRY_ASSIGN(const auto documents, job::ListDocuments(file->text, arguments.file));
+  std::vector<job::GraphJob> graph;
+  std::vector<job::FieldLocations> locations;
+  for (const size_t number : documents) {
+    job::DocumentOptions options{file->set, std::nullopt, std::nullopt};
+    if (documents.size() > 1) options.document = number;
+    job::FieldLocations places;
+    TRY_ASSIGN(job::Job job, job::ParseDocument(file->text, arguments.file, options, &places));
+    job::ResolvePaths(places, file->work_dir, file->work_dir, &job);
+    TRY(CheckJob(job, learn::DataLocation::kRemote, places));
+    file->files.push_back(job.files);
+    graph.push_back({job.name, job.triggers.after});
+    locations.push_back(std::move(places));
+  }
+  job::GraphError error;
+  if (!job::OrderOf(graph, &error).empty()) return Status::Ok();
+  const std::string field = error.of_name ? "name" : "after";
+  return InvalidArgument(locations[error.job].Prefix(arguments.file, field) + field + ": " +
+                         error.sentence);
+}
+
+Result<std::string> SubmitSeveral(const Context& context, const SubmitArguments& arguments,
+                                  controller::Jobs* jobs, controller::NewFile file) {
+  file.engine = arguments.engine;
+  TRY_ASSIGN(file.work_dir, FolderOfFile(arguments.file, arguments.directory));
+  TRY(CheckSeveral(arguments, &file));
+  TRY_ASSIGN(const auto items, jobs->SubmitFile(file));
+  std::string text;
+  for (const controller::SubmittedItem& item : items) {
+    if (context.json) {
+      json::object line{{"id", item.id}, {"kind", item.group ? "group" : "job"}};
+      if (item.group) line["members"] = item.members;
+      text += ToText(line) + "\n";
+    } else {
+      text += item.id + "\n";
+    }
+  }
+  if (!context.json && context.stderr_is_terminal && !items.empty())
+    PrintNote("submitted; `shoal show " + items.front().id + "` shows what becomes of it");
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
 Result<std::string> SubmitFile(const Context& context, const SubmitArguments& arguments) {
   TRY_ASSIGN(const std::optional<api::Login> login, api::ChooseServer(context.server));
   if (!login)
@@ -31,14 +98,16 @@ Result<std::string> SubmitFile(const Context& context, const SubmitArguments& ar
         arguments.file + "`, which waits for the job");
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
-  TRY_ASSIGN(LoadedJob loaded,
-             LoadJob(arguments.file, overrides, arguments.directory, arguments.document));
-  // The server checks the rest: it knows the engine, and where the data is.
-  TRY(CheckJob(loaded.job(), learn::DataLocation::kRemote, loaded.imported.places));
   api::RemoteJobsOptions options;
   options.team = arguments.team;
   options.on_note = [](const std::string& sentence) { PrintNote(sentence); };
   TRY_ASSIGN(const auto jobs, api::MakeRemoteJobs(*login, std::move(options)));
+  if (auto several = ReadSeveral(arguments, overrides))
+    return SubmitSeveral(context, arguments, jobs.get(), std::move(*several));
+  TRY_ASSIGN(LoadedJob loaded,
+             LoadJob(arguments.file, overrides, arguments.directory, arguments.document));
+  // The server checks the rest: it knows the engine, and where the data is.
+  TRY(CheckJob(loaded.job(), learn::DataLocation::kRemote, loaded.imported.places));
   controller::NewRun run;
   run.job = loaded.job();
   run.engine = arguments.engine;
@@ -60,8 +129,11 @@ constexpr const char* kSubmitFooter = R"help(Examples:
   shoal submit job.yaml --server https://ml.example:7117 --team research
   shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes
   shoal logs -f $(shoal submit job.yaml)
+  shoal submit train.yaml --set 'after=[{job: prepare-7f3a9c, when: succeeded}]'
+  shoal submit graph.yaml       several documents, which wait for one another by name
+  shoal submit grid.yaml        with `matrix:` or `sweep:`: a group, which `shoal show` and `stop` take
 
-Prints the job's ID. `files:` are uploaded first, only what the server does not have yet; an upload
+Prints the job's ID, or one line for each job and group (docs/triggers.md). `files:` are uploaded first, only what the server does not have yet; an upload
 that broke off goes on. Paths of data and outputs are those of the server's machine or cluster.)help";
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "cli/jobs/job_runner.h"
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
+#include "controller/files/expand_data.h"
 #include "job/file/parse.h"
 #include "learn/algorithm.h"
 
@@ -166,7 +167,7 @@ int Train(const Context& context, const learn::Algorithm& algorithm,
           const TrainArguments& arguments) {
   Result<job::Job> job = MakeJob(algorithm, arguments);
   if (!job.ok()) return PrintError(job.status());
-  ExpandData(&*job);
+  controller::ExpandData(&*job);
   return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
 }
 

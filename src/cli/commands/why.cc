@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
+#include "cli/jobs/groups.h"
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
@@ -13,6 +14,8 @@ namespace {
 
 Result<std::string> Explain(const Context& context, const std::string& prefix) {
   TRY_ASSIGN(const auto jobs, OpenJobs(context));
+  TRY_ASSIGN(const auto group, FindGroup(jobs.get(), prefix));
+  if (group) return context.json ? JsonLine(*group) : GroupWaits(*group);
   TRY_ASSIGN(const controller::JobView job, jobs->Find(prefix));
   TRY_ASSIGN(const controller::WhyWaits why, jobs->Why(job.record.id));
   const std::string state(job::NameOf(job.record.state));

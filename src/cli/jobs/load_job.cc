@@ -1,6 +1,5 @@
 #include "cli/jobs/load_job.h"
 
-#include <glob.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 
 #include "cli/jobs/engines.h"
 #include "cli/terminal/report.h"
+#include "controller/files/expand_data.h"
 #include "controller/run/unused_fields.h"
 #include "job/file/parse.h"
 
@@ -31,22 +31,6 @@ std::string FolderOf(const std::string& file) {
   const std::string top = path.has_relative_path() ? path.relative_path().begin()->string() : "";
   if (!is_file || top == "dev" || top == "proc") return WorkingDirectory();
   return path.parent_path().string();
-}
-
-// The files that match a pattern, sorted by name; the pattern itself if there are none or if it
-// names a file.
-std::vector<std::string> FilesOf(const std::string& pattern) {
-  std::error_code error;
-  if (pattern.find_first_of("*?[") == std::string::npos || fs::exists(pattern, error))
-    return {pattern};
-  glob_t found{};
-  std::vector<std::string> files;
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (files.empty()) return {pattern};
-  std::ranges::sort(files);
-  return files;
 }
 
 // A role without a command needs an engine that can resolve the image's entry point.
@@ -90,32 +74,27 @@ void PrintImportLosses(const importer::ImportedJob& imported, const std::string&
 
 }  // namespace
 
-void ExpandData(job::Job* job) {
-  if (job->framework != job::Framework::kShoal) return;
-  for (job::DataSource& set : job->data) {
-    std::vector<std::string> files;
-    for (const std::string& source : set.sources)
-      std::ranges::move(FilesOf(source), std::back_inserter(files));
-    set.sources = std::move(files);
+Result<std::string> FolderOfFile(const std::string& file, const std::string& directory) {
+  std::error_code error;
+  std::string folder = directory.empty() ? FolderOf(file) : fs::absolute(directory, error).string();
+  if (folder.empty()) {
+    return InvalidArgument(
+        "the working directory has been removed, so there is no directory for the job's relative "
+        "paths; change to one that exists, or name one with --directory");
   }
+  if (!fs::is_directory(folder, error))
+    return InvalidArgument("--directory: there is no directory " + folder);
+  return folder;
 }
 
 Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
                           const std::string& directory, const std::string& document) {
   LoadedJob loaded;
   TRY_ASSIGN(loaded.imported, importer::LoadJobFile(file, overrides, document));
-  std::error_code error;
-  loaded.folder = directory.empty() ? FolderOf(file) : fs::absolute(directory, error).string();
-  if (loaded.folder.empty()) {
-    return InvalidArgument(
-        "the working directory has been removed, so there is no directory for the job's relative "
-        "paths; change to one that exists, or name one with --directory");
-  }
-  if (!fs::is_directory(loaded.folder, error))
-    return InvalidArgument("--directory: there is no directory " + loaded.folder);
+  TRY_ASSIGN(loaded.folder, FolderOfFile(file, directory));
   job::ResolvePaths(loaded.imported.places, loaded.folder, WorkingDirectory(),
                     &loaded.imported.job);
-  ExpandData(&loaded.imported.job);
+  controller::ExpandData(&loaded.imported.job);
   return loaded;
 }
 

@@ -31,9 +31,9 @@ struct LoadedJob {
 // of several jobs in the file.
 Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
                           const std::string& directory = "", const std::string& document = "");
-// In a job of framework shoal, replaces a pattern among the data, such as news/*.txt, by the
-// matching files on this machine, sorted by name. A pattern without matches stays.
-void ExpandData(job::Job* job);
+// The directory that the relative paths of a file refer to: `directory`, else the file's.
+// InvalidArgument if there is none.
+Result<std::string> FolderOfFile(const std::string& file, const std::string& directory);
 // Adds --directory.
 void AddDirectoryOption(CLI::App* sub, std::string* directory);
 // Adds --document.

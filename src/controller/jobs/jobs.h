@@ -53,6 +53,23 @@ struct NewRun {
   job::FieldLocations locations = {};  // of the job's fields, for messages
 };
 
+// A job file whose jobs a server makes: several YAML documents, a matrix or a sweep.
+struct NewFile {
+  std::string text;
+  std::vector<std::string> set;    // overrides
+  std::string engine;              // as of NewRun
+  std::string work_dir;            // likewise
+  std::vector<std::string> files;  // of each document: the directory `files`, or empty
+};
+
+// What a file became, in the order of its documents.
+struct SubmittedItem {
+  std::string id;
+  std::string name;
+  bool group = false;
+  size_t members = 0;
+};
+
 enum class StopMode : uint8_t { kDrain, kKill };
 
 // Thread-safe, except that all methods with a loop must be called on the loop's thread. Methods
@@ -72,6 +89,22 @@ class Jobs {
   // Submits the job and returns its id; the job needs this process no longer. FailedPrecondition
   // for the embedded implementation, whose jobs need a process that runs them.
   virtual Result<std::string> Submit(const NewRun& run) = 0;
+  // Submits all jobs of a file to a server. Unimplemented without one.
+  virtual Result<std::vector<SubmittedItem>> SubmitFile(const NewFile& /*file*/) {
+    return Unimplemented("several jobs of one file are made by a server only");
+  }
+  // The groups whose ids begin with `prefix`, as the server describes them; none without a server.
+  virtual Result<std::vector<json::object>> FindGroups(const std::string& /*prefix*/) {
+    return std::vector<json::object>();
+  }
+  // One of them with its members; and the request to stop it. NotFound.
+  virtual Result<json::object> DescribeGroup(const std::string& /*team*/, const std::string& id) {
+    return NotFound("there is no group " + id);
+  }
+  virtual Result<json::object> StopGroup(const std::string& /*team*/, const std::string& id,
+                                         StopMode /*mode*/) {
+    return NotFound("there is no group " + id);
+  }
   // Submits the job and follows it to its end on `loop`. `on_submitted` is called with its id
   // before any call of `observer`. Destroying the result stops the following; an embedded job then
   // has no controller, a job of a server goes on.

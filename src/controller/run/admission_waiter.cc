@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "controller/admission/dependency_gate.h"
 #include "controller/store/process_identity.h"
 #include "controller/threads/blocking_call.h"
 
@@ -37,11 +38,18 @@ void AdmissionWaiter::Begin(const JobRecord& record, const job::Job& job) {
     if (leave()) callbacks_.on_failed(why);
   };
   begun_ = true;
-  options_->admitter->Wait(record, job, std::move(calls));
+  const auto wait = [admitter = options_->admitter](const JobRecord& now, const job::Job& whole,
+                                                    AdmissionCallbacks passed) {
+    admitter->Wait(now, whole, std::move(passed));
+  };
+  if (options_->gate == nullptr || !DependencyGate::Holds(record, job))
+    return wait(record, job, std::move(calls));
+  options_->gate->Wait(record, job, std::move(calls), wait);
 }
 
 void AdmissionWaiter::Check() {
   if (state_ == State::kStopped) return;
+  if (options_->gate != nullptr) options_->gate->Reread(id_);
   if (options_->admitter != nullptr) return options_->admitter->Reread(id_);
   if (state_ != State::kIdle) {
     state_ = State::kAskingOld;
@@ -71,7 +79,10 @@ void AdmissionWaiter::Scale(const std::string& role, int replicas,
 
 void AdmissionWaiter::Stop() {
   const bool waited = std::exchange(state_, State::kStopped) != State::kStopped;
-  if (waited && begun_) options_->admitter->Release(id_);
+  if (waited && begun_) {
+    if (options_->gate != nullptr) options_->gate->Release(id_);
+    options_->admitter->Release(id_);
+  }
   watch_.reset();
 }
 

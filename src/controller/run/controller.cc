@@ -38,6 +38,19 @@ Result<job::Job> WithEntryPoint(job::Job job, engine::Engine* engine) {
   return job;
 }
 
+// A single job cannot stand for several, and only a server has jobs wait for others.
+Status CheckTriggers(const job::Job& job, bool waits) {
+  const char* const how = "; submit the file to a server with `shoal submit`";
+  if (!job.triggers.matrix.empty())
+    return InvalidArgument(std::string("matrix: several jobs are made by a server only") + how);
+  if (!job.triggers.sweep.objective.empty())
+    return InvalidArgument(std::string("sweep: several jobs are made by a server only") + how);
+  if (!job.triggers.after.empty() && !waits)
+    return InvalidArgument(std::string("after: jobs wait for others on a server only") + how +
+                           ", or leave the field out");
+  return Status::Ok();
+}
+
 // A commit whose sync failed may still be in the store, as a queued job without a controller. The
 // retry stores it or finds it stored.
 Status SubmitWithPatience(Store* store, const NewJob& job) {
@@ -68,11 +81,13 @@ ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
 
 Result<std::string> Controller::Submit(const job::Job& job, const Submission& submission) {
   TRY(ValidateJob(job, options_.validation));
+  if (const Status fine = CheckTriggers(job, options_.gate != nullptr); !fine.ok())
+    return InvalidArgument(WithLocation(job, options_.validation.locations, fine.message()));
   if (const Status found = CheckSecrets(options_.secrets, submission.team, job); !found.ok())
     return Status(found.code(), WithLocation(job, options_.validation.locations, found.message()));
   TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
   NewJob submitted;
-  submitted.id = NewJobId(job.name);
+  submitted.id = submission.id.empty() ? NewJobId(job.name) : submission.id;
   submitted.name = job.name;
   submitted.engine = options_.EngineName();
   submitted.job = job::ToJson(whole);

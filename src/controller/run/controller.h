@@ -31,6 +31,7 @@
 
 namespace shoal::controller {
 
+class DependencyGate;
 class JobAdmitter;
 
 // Opens a client connection to a coordinator: rendezvous::Client::Connect, or a fake in tests.
@@ -58,6 +59,8 @@ struct ControllerOptions {
   RunExecutors executors = {};  // of a supervisor
   // Of a supervisor: admits its jobs. Null: each waiting job asks the queue over the store.
   JobAdmitter* admitter = nullptr;
+  // Of a supervisor: holds back jobs with `after`. Null: such jobs are refused.
+  DependencyGate* gate = nullptr;
   // Of a supervisor: asked when the tasks of job `id` did not join within limits.gather. True: the
   // job is suspended, and the supervisor lets it wait again; false: it has failed.
   std::function<bool(const std::string& id)> not_gathered = {};
@@ -74,6 +77,7 @@ struct Submission {
   std::string team = {};
   std::string user = {};
   JobLabels labels = {};
+  std::string id = {};  // of the job; empty: a new one. AlreadyExists if a job has it
 };
 
 // Options for Reconcile that recover only jobs of the controller's own engine.

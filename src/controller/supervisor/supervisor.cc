@@ -11,11 +11,13 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "controller/admission/dependency_gate.h"
 #include "controller/admission/job_admitter.h"
 #include "controller/recovery/leftovers.h"
 #include "controller/run/job_run.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/supervisor_mark.h"
+#include "controller/supervisor/check_queue.h"
 #include "controller/supervisor/job_observers.h"
 #include "controller/threads/worker_pool.h"
 #include "engine/tasks/job_files.h"
@@ -62,6 +64,12 @@ class LoopSupervisor final : public Supervisor {
   LoopSupervisor(SupervisorOptions options, LivenessLock lock)
       : options_(std::move(options)), lock_(std::move(lock)) {
     admitter_ = std::make_unique<JobAdmitter>(AdmitterOptions());
+    gate_ =
+        std::make_unique<DependencyGate>(DependencyGateOptions{.loop = &loop_,
+                                                               .store = options_.store,
+                                                               .clock = options_.clock,
+                                                               .self = options_.self,
+                                                               .store_threads = store_pool_.get()});
     thread_ = std::thread([this] {
       Tick();
       loop_.Run();
@@ -70,6 +78,7 @@ class LoopSupervisor final : public Supervisor {
   ~LoopSupervisor() override {
     loop_.Post([this] {
       runs_.clear();
+      gate_.reset();
       admitter_.reset();
       loop_.Stop();
     });
@@ -87,7 +96,13 @@ class LoopSupervisor final : public Supervisor {
   void Scale(const std::string& id, const std::string& role, int replicas,
              const std::string& reason, Done done) override;
   void Why(const std::string& id, std::function<void(const WhyWaits&)> done) override {
-    loop_.Post([this, id, done = std::move(done)] { admitter_->Why(id, done); });
+    loop_.Post([this, id, done = std::move(done)] {
+      if (const auto why = gate_->Why(id)) return done(*why);
+      admitter_->Why(id, done);
+    });
+  }
+  void OnGroupEnd(const std::string& id) override {
+    loop_.Post([this, id] { gate_->OnEnd(id); });
   }
   std::unique_ptr<Observation> Observe(JobsObserver observer) override {
     return observers_.Add(std::move(observer));
@@ -114,7 +129,6 @@ class LoopSupervisor final : public Supervisor {
                std::function<void()> otherwise);
   // Executes `call` in the pool and delivers its result on the loop's thread.
   void CallStore(std::function<Status()> call, Done done);
-  Status CheckQueue(const job::Job& job) const;
   Status EndIdle(const std::string& id, const std::string& reason);
   Status ResumeNow(const std::string& id);
   void Stop(const std::string& id, const std::string& reason, Done done,
@@ -143,7 +157,8 @@ class LoopSupervisor final : public Supervisor {
   std::set<std::string> ids_;  // guarded by mu_: of runs that exist or are being started
   std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_;  // guarded by mu_
   std::unique_ptr<WorkerPool> store_pool_ = std::make_unique<WorkerPool>(kStoreThreads);
-  std::unique_ptr<JobAdmitter> admitter_;  // of the loop's thread
+  std::unique_ptr<JobAdmitter> admitter_;  // of the loop's thread, as is the next
+  std::unique_ptr<DependencyGate> gate_;
   std::thread thread_;
 };
 
@@ -189,6 +204,7 @@ Result<ControllerOptions> LoopSupervisor::OptionsOf(const std::string& engine,
   options.secrets = options_.secrets;
   options.lead = options_.lead;
   options.admitter = admitter_.get();
+  options.gate = gate_.get();
   options.not_gathered = [this](const std::string& id) { return OnNotGathered(id); };
   return options;
 }
@@ -207,6 +223,7 @@ Observer LoopSupervisor::ObserverOf(const std::string& id) {
   observer.on_end = [this, id, tell = observer.on_end](const JobRecord& record) {
     tell(record);
     if (job::IsFinal(record.state)) gather_failures_.erase(id);
+    gate_->OnEnd(id);
     loop_.Post([this, id] { EndRun(id); });  // not here: the run executes this callback
   };
   return observer;
@@ -311,33 +328,18 @@ std::vector<std::string> LoopSupervisor::running() const {
   return {ids_.begin(), ids_.end()};
 }
 
-// InvalidArgument for a queue that the policy does not have.
-Status LoopSupervisor::CheckQueue(const job::Job& job) const {
-  if (job.queue == job::Job().queue) return Status::Ok();
-  if (!options_.queues)
-    return InvalidArgument("queue: got " + job.queue +
-                           ", but this server has one queue; an administrator makes others with "
-                           "`shoal server --queues FILE`");
-  std::string names;
-  for (const queue::QueueSpec& queue : options_.queues->queues) {
-    const bool leaf = std::ranges::none_of(
-        options_.queues->queues,
-        [&](const queue::QueueSpec& other) { return other.parent == queue.name; });
-    if (leaf && queue.name == job.queue) return Status::Ok();
-    if (leaf) names += (names.empty() ? "" : ", ") + queue.name;
-  }
-  return InvalidArgument("queue: got " + job.queue + ", expected one of " + names);
-}
-
 Result<std::string> LoopSupervisor::Submit(const job::Job& job, const SubmitOptions& options) {
-  TRY(CheckQueue(job));
+  TRY(CheckQueue(options_.queues, job));
   job::Job whole = job;
+  if (const Status found = ResolveDependencies(options_.store, options.team, &whole.triggers.after);
+      !found.ok())
+    return Status(found.code(), WithLocation(job, options.validation.locations, found.message()));
   options_.engines->SetDefaults(options.engine, &whole);
   whole.on_controller_loss = job::OnControllerLoss::kKeep;
   TRY_ASSIGN(ControllerOptions made, OptionsOf(options.engine, options.work_dir));
   made.validation = options.validation;
-  TRY_ASSIGN(std::string id,
-             Controller(made).Submit(whole, {options.team, options.user, options.labels}));
+  TRY_ASSIGN(std::string id, Controller(made).Submit(
+                                 whole, {options.team, options.user, options.labels, options.id}));
   TRY(StartRun(id, made));
   return id;
 }
@@ -490,7 +492,10 @@ Status LoopSupervisor::EndIdle(const std::string& id, const std::string& reason)
   TRY_ASSIGN(const ControllerOptions options, OptionsOf(job.engine, {}));
   TRY(Controller(options).EndSuspended(id, reason));
   TRY_ASSIGN(const JobRecord ended, options_.store->GetJob(id));
-  loop_.Post([tell = observers_.ObserverOf(id).on_end, ended] { tell(ended); });
+  loop_.Post([this, tell = observers_.ObserverOf(id).on_end, ended] {
+    tell(ended);
+    gate_->OnEnd(ended.id);
+  });
   return Status::Ok();
 }
 

@@ -59,6 +59,7 @@ struct SubmitOptions {
   std::string team = {};
   std::string user = {};
   JobLabels labels = {};
+  std::string id = {};  // of the job; empty: a new one. AlreadyExists if a job has it
   // Where programs of jobs without `files` start; empty: the job's directory.
   std::filesystem::path work_dir = {};
   JobValidation validation = {};  // checks that this room cannot make (validate_job.h)
@@ -128,6 +129,9 @@ class Supervisor {
     virtual ~Observation() = default;
   };
   virtual std::unique_ptr<Observation> Observe(JobsObserver observer) = 0;
+
+  // A group of jobs has ended, which jobs with `after` wait for.
+  virtual void OnGroupEnd(const std::string& id) = 0;
 
   // Ids of the jobs that it runs, in no order.
   virtual std::vector<std::string> running() const = 0;

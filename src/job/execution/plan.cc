@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "job/spec/cluster_reference.h"
 #include "job/spec/enum_names.h"
+#include "job/spec/members.h"
 #include "job/spec/schedule_json.h"
+#include "job/spec/triggers_json.h"
 
 namespace shoal::job {
 namespace {
@@ -372,11 +374,32 @@ std::string SuspendText(const Role& role) {
 
 std::string ScheduleText(const Schedule& schedule) {
   if (schedule.cron.empty()) return "";
+  constexpr std::string_view kBeside[] = {", unless the run before is not over",
+                                          ", beside runs that are not over",
+                                          ", in place of a run that is not over"};
   return "Schedule, once registered with `shoal schedule`: " + schedule.cron + ", " +
          schedule.time_zone + (schedule.enabled ? "" : ", not enabled") +
-         (schedule.concurrency == Concurrency::kAllow ? ", beside runs that are not over"
-                                                      : ", unless the run before is not over") +
-         ".\n";
+         std::string(kBeside[static_cast<size_t>(schedule.concurrency)]) + ".\n";
+}
+
+// What it waits for, and how many jobs it stands for.
+std::string TriggersText(const Triggers& triggers) {
+  std::string out;
+  for (const Dependency& one : triggers.after)
+    out += (out.empty() ? "Starts on a server after " : ", ") + one.job + " (" +
+           std::string(NameOfValue(kDependencyWhens, one.when)) + ")";
+  if (!out.empty()) out += ".\n";
+  if (!triggers.has_members()) return out;
+  const auto members = MembersOf(triggers);
+  if (!members.ok()) return out;
+  const bool sweeps = !triggers.sweep.objective.empty();
+  const int limit = sweeps ? triggers.sweep.limit : triggers.matrix.limit;
+  out += "One of " + std::to_string(members->size()) + " members, of which a server runs at most " +
+         std::to_string(limit) + " at once; this is the first: ";
+  std::string values;
+  for (const auto& [name, value] : members->front())
+    values += (values.empty() ? "" : ", ") + name + "=" + value;
+  return out + values + ".\n";
 }
 
 std::string LimitsText(const Limits& limits) {
@@ -417,6 +440,7 @@ std::string PrintPlan(const Job& job, const Plan& plan) {
   for (const Role& role : job.roles) out += RestartText(role);
   for (const Role& role : job.roles) out += AfterText(role);
   for (const Role& role : job.roles) out += SuspendText(role);
+  out += TriggersText(job.triggers);
   out += ScheduleText(job.schedule);
   out += LimitsText(job.limits);
   return out + EnvironmentText(plan);
@@ -444,6 +468,7 @@ json::object PlanToJson(const Job& job, const Plan& plan) {
                                   {"on_stall", NameOfValue(kOnStalls, job.limits.on_stall)},
                                   {"keep_records_ms", job.limits.keep_records.count()}};
   if (!job.schedule.cron.empty()) object["schedule"] = EncodeSchedule(job.schedule);
+  if (job.triggers != Triggers()) object["triggers"] = EncodeTriggers(job.triggers);
   return object;
 }
 

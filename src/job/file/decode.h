@@ -29,6 +29,10 @@ void ApplyOverrides(const std::vector<std::string>& overrides, Node* root, Error
 bool ReadValue(const Field& field, const Node& node, const std::string& path, Value* value,
                Errors* errors);
 
+// The same for `after`, `matrix` and `sweep.parameters` (read_triggers.cc).
+bool ReadTriggers(const Field& field, const Node& node, const std::string& path, Value* value,
+                  Errors* errors);
+
 // True for a name that every engine accepts for roles, data sets, ports and outputs: lower-case
 // letters, digits and '-', beginning with a letter, not ending in '-', at most `most` bytes.
 bool IsPlainName(std::string_view name, size_t most);
@@ -42,6 +46,8 @@ void ApplyDefaults(JobDraft* draft);
 
 // Checks relations between fields (validate.cc).
 void Validate(const JobDraft& draft, Errors* errors);
+// Checks `matrix` and `sweep`, whose other fields are not decoded yet (validate_members.cc).
+void ValidateMembers(const JobDraft& draft, Errors* errors);
 // Checks the framework's requirements on roles and variables (validate_framework.cc).
 void ValidateFramework(const JobDraft& draft, Errors* errors);
 // Checks container.user and slurm.options for values that engines cannot use (validate_engines.cc).

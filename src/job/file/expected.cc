@@ -87,6 +87,14 @@ std::string Expected(const Field& field) {
       return "a list of port names, such as [grpc]";
     case Type::kPodValue:
       return "a value of the Kubernetes type " + std::string(field.choices);
+    case Type::kDependencies:
+      return "a job or a list of jobs, such as [prepare, {job: check, when: ended}]";
+    case Type::kMatrix:
+      return "lists of values by parameter, such as {lr: [0.1, 0.01], dim: [100, 300]}";
+    case Type::kSweepParameters:
+      return "ranges and lists of values by parameter, such as {lr: {log_uniform: [1e-4, 0.1]}, "
+             "dim: "
+             "[100, 300]}";
     case Type::kSection:
       return "fields";
     case Type::kSections:

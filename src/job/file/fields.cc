@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "job/file/trigger_fields.h"
 #include "job/spec/enum_names.h"
 
 namespace shoal::job {
@@ -503,8 +504,9 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->marathon.force_pull = v.text == "true"; }},
 
   {.path = "schedule", .type = Type::kSection, .fallback = "none: runs only on demand",
-   .doc = "Times of recurring runs, which `shoal schedule FILE` registers with a cluster that has "
-          "schedules (Marathon's Metronome). `shoal run` runs the job once, now."},
+   .doc = "Times of recurring runs, which `shoal schedule FILE` registers with a server, for every engine "
+          "([triggers.md](triggers.md)), or with a cluster that has schedules (Marathon's Metronome). `shoal run` and "
+          "`shoal submit` run the job once, now."},
   {.path = "schedule.cron", .type = Type::kText, .most = 256, .fallback = "required",
    .doc = "Minute, hour, day of the month, month, day of the week (0 and 7 are Sunday) in the syntax of "
           "crontab(5): `30 2 * * 1-5`, `*/10 * * * *`.",
@@ -512,9 +514,13 @@ constexpr Field kFields[] = {
   {.path = "schedule.time_zone", .type = Type::kText, .most = 64, .fallback = "UTC",
    .doc = "Time zone of `cron`: a name of the IANA database, Europe/Berlin.",
    .apply = [](V v, T t) { t.job->schedule.time_zone = v.text; }},
-  {.path = "schedule.concurrency", .type = Type::kChoice, .choices = "forbid|allow", .fallback = "forbid",
-   .doc = "Whether a run that is due while the previous one still runs is skipped or started beside it.",
+  {.path = "schedule.concurrency", .type = Type::kChoice, .choices = "forbid|allow|replace", .fallback = "forbid",
+   .doc = "What happens when a run is due while an earlier one is unfinished: it is skipped, started beside it, or, "
+          "on a server, the earlier one is stopped.",
    .apply = [](V v, T t) { t.job->schedule.concurrency = Pick(kConcurrencies, v); }},
+  {.path = "schedule.missed", .type = Type::kChoice, .choices = "run_once|skip", .fallback = "run_once",
+   .doc = "On a server: whether one run starts, or none, after the server was down when runs were due.",
+   .apply = [](V v, T t) { t.job->schedule.missed = Pick(kMissedRuns, v); }},
   {.path = "schedule.start_deadline", .type = Type::kDuration, .least = 1000, .most = kYear, .fallback = "the scheduler's default",
    .doc = "A run that has not started within this time is skipped; whole seconds.",
    .apply = [](V v, T t) { t.job->schedule.start_deadline = v.duration; }},
@@ -536,6 +542,9 @@ std::span<const Field> Fields() {
     const std::vector<Field> of_roles = RoleKubernetesFields();
     const auto place = std::ranges::find(all, std::string_view("roles.*.health"), &Field::path);
     all.insert(place, of_roles.begin(), of_roles.end());
+    const std::vector<Field> triggers = TriggerFields();
+    all.insert(std::ranges::find(all, std::string_view("schedule"), &Field::path), triggers.begin(),
+               triggers.end());
     const std::vector<Field> of_jobs = KubernetesFields();
     all.insert(all.end(), of_jobs.begin(), of_jobs.end());
     return all;

@@ -15,26 +15,29 @@
 namespace shoal::job {
 
 enum class Type : uint8_t {
-  kText,       // any one value, as written
-  kName,       // letters, digits, '-', '_', '.'
-  kInteger,    // least … most
-  kNumber,     // least … most
-  kSize,       // bytes, least … most
-  kDuration,   // milliseconds, least … most
-  kChoice,     // one of `choices`
-  kTexts,      // a text or a list of texts
-  kCommand,    // a list of words
-  kTextMap,    // named texts
-  kVariables,  // named texts whose names are environment variables
-  kLearn,      // named scalars with their locations; a list for "data"
-  kRole,       // the name of a role
-  kRoles,      // the name of a role or a list of such
-  kExitRules,  // [{code: 137, action: retry}, …]
-  kLogRules,   // [{line: "*NCCL error*", action: retry}, …]
-  kPorts,      // [grpc, …], [{name: grpc, plain: true}, …] or {plain: true, names: […]}
-  kPodValue,   // a value of the Kubernetes API; `choices` names its type (pod_fields.h)
-  kSection,    // a section with fields
-  kSections,   // named sections, "*" in the paths of their fields
+  kText,             // any one value, as written
+  kName,             // letters, digits, '-', '_', '.'
+  kInteger,          // least … most
+  kNumber,           // least … most
+  kSize,             // bytes, least … most
+  kDuration,         // milliseconds, least … most
+  kChoice,           // one of `choices`
+  kTexts,            // a text or a list of texts
+  kCommand,          // a list of words
+  kTextMap,          // named texts
+  kVariables,        // named texts whose names are environment variables
+  kLearn,            // named scalars with their locations; a list for "data"
+  kRole,             // the name of a role
+  kRoles,            // the name of a role or a list of such
+  kExitRules,        // [{code: 137, action: retry}, …]
+  kLogRules,         // [{line: "*NCCL error*", action: retry}, …]
+  kPorts,            // [grpc, …], [{name: grpc, plain: true}, …] or {plain: true, names: […]}
+  kPodValue,         // a value of the Kubernetes API; `choices` names its type (pod_fields.h)
+  kDependencies,     // [prepare, {job: check, when: ended}]
+  kMatrix,           // {lr: [0.1, 0.01], limit: 2}
+  kSweepParameters,  // {lr: {log_uniform: [1e-4, 0.1]}, dim: [100, 300]}
+  kSection,          // a section with fields
+  kSections,         // named sections, "*" in the paths of their fields
 };
 
 // A decoded value. Only the member for the field's type is set.
@@ -49,6 +52,9 @@ struct Value {
   std::vector<Port> ports;                  // kPorts
   std::vector<ExitRule> exit_rules;         // kExitRules
   std::vector<LogRule> log_rules;           // kLogRules
+  std::vector<Dependency> after;            // kDependencies
+  Matrix matrix;                            // kMatrix
+  std::vector<SweepParameter> parameters;   // kSweepParameters
 };
 
 // Where a value is stored; `role` and `data` are set for fields below roles.* and data.*.

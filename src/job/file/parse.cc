@@ -4,6 +4,8 @@
 
 #include "base/file.h"
 #include "job/file/decode.h"
+#include "job/file/trigger_fields.h"
+#include "job/spec/members.h"
 
 namespace shoal::job {
 namespace {
@@ -20,37 +22,111 @@ void MakeAbsolute(const std::filesystem::path& base, std::string* path) {
 
 }  // namespace
 
+namespace {
+
+// `matrix` and `sweep` alone, which decide what the references in the other fields stand for.
+Triggers DecodeMembers(const Node& root, const std::string& file, Errors* errors) {
+  Node part;
+  part.kind = Node::Kind::kMap;
+  part.place = root.place;
+  for (size_t i = 0; i < root.keys.size(); ++i) {
+    if (root.keys[i].text != "matrix" && root.keys[i].text != "sweep") continue;
+    part.keys.push_back(root.keys[i]);
+    part.items.push_back(root.items[i]);
+  }
+  JobDraft draft;
+  draft.job.file = file;
+  draft.places.set = errors->overrides();
+  if (!part.keys.empty()) Decode(part, &draft, errors);
+  if (errors->empty()) ValidateMembers(draft, errors);
+  return std::move(draft.job.triggers);
+}
+
+// Puts the values of a member in place of the references to them. False after an error.
+bool SubstituteOne(const std::string& file, const DocumentOptions& options, Node* root,
+                   bool* has_members, Errors* errors) {
+  const Triggers triggers = DecodeMembers(*root, file, errors);
+  *has_members = triggers.has_members();
+  if (!errors->empty() || !*has_members) return errors->empty();
+  const Result<std::vector<MatrixValues>> members = MembersOf(triggers);  // validated
+  const size_t index = options.member.value_or(0);
+  if (!members.ok() || index >= members->size()) {
+    errors->Add(root->place, "", "there is no member " + std::to_string(index) + " of this job");
+    return false;
+  }
+  SubstituteMember((*members)[index], index, root, errors);
+  return errors->empty();
+}
+
 // Stops after each step that reported errors, since the next would report their consequences.
+Result<Job> ParseRoot(Node root, const std::string& file, const DocumentOptions& options,
+                      Errors* errors, FieldLocations* places) {
+  const bool map = root.kind == Node::Kind::kMap || root.kind == Node::Kind::kNull;
+  if (map) ApplyOverrides(options.overrides, &root, errors);
+  bool has_members = false;
+  const bool clean = errors->empty();  // else its errors are those of the file
+  if (clean && root.kind == Node::Kind::kMap &&
+      !SubstituteOne(file, options, &root, &has_members, errors))
+    return errors->ToStatus();
+  JobDraft draft;
+  draft.job.file = file;
+  draft.places.set = errors->overrides();
+  Decode(root, &draft, errors);
+  if (root.kind == Node::Kind::kMap) {
+    ApplyDefaults(&draft);
+    Validate(draft, errors);
+  }
+  if (!errors->empty()) return errors->ToStatus();
+  if (places != nullptr) *places = std::move(draft.places);
+  if (has_members && options.member) {
+    draft.job.name += "-" + std::to_string(*options.member);
+    draft.job.triggers.matrix = {};
+    draft.job.triggers.sweep = {};
+  }
+  return std::move(draft.job);
+}
+
+bool CheckSize(std::string_view text, Errors* errors) {
+  if (text.size() <= kMaxFileBytes) return true;
+  errors->Add({}, "",
+              "got a file of more than 1 MiB, expected a job file; long lists of data are better "
+              "named by a pattern");
+  return false;
+}
+
+}  // namespace
+
 Result<Job> ParseJob(std::string_view text, const std::string& file,
                      const std::vector<std::string>& overrides, FieldLocations* places) {
-  Errors errors(file, overrides);
-  if (text.size() > kMaxFileBytes) {
-    errors.Add({}, "",
-               "got a file of more than 1 MiB, expected a job file; long lists of data are better "
-               "named by a pattern");
-    return errors.ToStatus();
+  return ParseDocument(text, file, {.overrides = overrides}, places);
+}
+
+Result<Job> ParseDocument(std::string_view text, const std::string& file,
+                          const DocumentOptions& options, FieldLocations* places) {
+  Errors errors(file, options.overrides);
+  if (!CheckSize(text, &errors)) return errors.ToStatus();
+  Node root;
+  if (!options.document) {
+    root = ParseYaml(text, -1, &errors);
+  } else {
+    std::vector<Node> documents = ParseYamlDocuments(text, &errors);
+    if (*options.document < documents.size()) root = std::move(documents[*options.document]);
   }
-  Node root = ParseYaml(text, -1, &errors);
   // Without valid YAML there are no fields to check.
-  const bool readable = errors.empty() || root.kind != Node::Kind::kNull;
-  if (readable) {
-    if (root.kind == Node::Kind::kMap || root.kind == Node::Kind::kNull) {
-      ApplyOverrides(overrides, &root, &errors);
-    }
-    JobDraft draft;
-    draft.job.file = file;
-    draft.places.set = errors.overrides();
-    Decode(root, &draft, &errors);
-    if (root.kind == Node::Kind::kMap) {
-      ApplyDefaults(&draft);
-      Validate(draft, &errors);
-    }
-    if (errors.empty()) {
-      if (places != nullptr) *places = std::move(draft.places);
-      return std::move(draft.job);
-    }
+  if (!errors.empty() && root.kind == Node::Kind::kNull) return errors.ToStatus();
+  return ParseRoot(std::move(root), file, options, &errors, places);
+}
+
+Result<std::vector<size_t>> ListDocuments(std::string_view text, const std::string& file) {
+  Errors errors(file, {});
+  if (!CheckSize(text, &errors)) return errors.ToStatus();
+  const std::vector<Node> documents = ParseYamlDocuments(text, &errors);
+  if (!errors.empty()) return errors.ToStatus();
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    if (documents[i].kind != Node::Kind::kNull) numbers.push_back(i);
   }
-  return errors.ToStatus();
+  return numbers;
 }
 
 Result<std::string> ReadJobFile(const std::string& path) {

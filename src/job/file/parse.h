@@ -5,6 +5,7 @@
 // page and the JSON Schema are generated from it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,23 @@ inline constexpr size_t kMaxFileBytes = size_t{1} << 20;
 Result<Job> ParseJob(std::string_view text, const std::string& file,
                      const std::vector<std::string>& overrides = {},
                      FieldLocations* places = nullptr);
+
+// Which job of a file to parse.
+struct DocumentOptions {
+  std::vector<std::string> overrides = {};
+  std::optional<size_t> document = {};  // one of several YAML documents, from 0; none: the only one
+  // Of a job with members (Triggers::has_members): the one to make, named NAME-INDEX and without
+  // the sections `matrix` and `sweep`. None: the job itself, with the values of its first member.
+  std::optional<size_t> member = {};
+};
+
+// ParseJob for one of several YAML documents, and for a member of a job.
+Result<Job> ParseDocument(std::string_view text, const std::string& file,
+                          const DocumentOptions& options, FieldLocations* places = nullptr);
+
+// The numbers of the YAML documents in the text that are not empty; at most 100. InvalidArgument as
+// from ParseJob.
+Result<std::vector<size_t>> ListDocuments(std::string_view text, const std::string& file);
 
 // Reads the job file `path` (at most 1 MiB) in one pass, so it may be a FIFO or /dev/stdin ("-").
 // InvalidArgument also for a missing or unreadable file: naming a wrong file is wrong usage.

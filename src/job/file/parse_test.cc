@@ -1,5 +1,6 @@
 #include "job/file/parse.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -402,6 +403,46 @@ TEST(Parse, Containers) {
   EXPECT_NE(ErrorOf(begin + "{volumes: [data]}").find("expected SOURCE:TARGET"), std::string::npos);
   EXPECT_NE(ErrorOf(begin + "{work_dir: in}").find("expected an absolute path"), std::string::npos);
   EXPECT_NE(ErrorOf(begin + "{volume: [a:/b]}").find("did you mean 'volumes'?"), std::string::npos);
+}
+
+TEST(ParseDocument, AMemberHasItsValuesAndItsName) {
+  constexpr const char* kText = R"yaml(name: grid
+command: [train, "--lr={{matrix.lr}}", "{{matrix.index}}", "{{matrix.n}}{{matrix.lr}}"]
+matrix: {lr: [0.1, 0.01], n: [1, 4]}
+roles: {worker: {replicas: "{{matrix.n}}"}}
+after: [prepare]
+)yaml";
+  FieldLocations places;
+  const auto job = ParseDocument(kText, "job.yaml", {.member = 3}, &places);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_EQ(job->name, "grid-3");
+  EXPECT_EQ(job->roles[0].replicas, 4);
+  EXPECT_THAT(job->command, testing::ElementsAre("train", "--lr=0.01", "3", "40.01"));
+  EXPECT_FALSE(job->triggers.has_members());
+  EXPECT_EQ(job->triggers.after.size(), 1u);
+  EXPECT_FALSE(ParseDocument(kText, "job.yaml", {.member = 4}).ok());
+  // Without a member it is the job itself.
+  const auto whole = ParseJob(kText, "job.yaml", {"matrix.lr=[3]", "name=other"});
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_EQ(whole->name, "other");
+  EXPECT_EQ(whole->command[1], "--lr=3");
+  EXPECT_TRUE(whole->triggers.has_members());
+  // A value that the field does not take is found at the field.
+  const auto wrong = ParseDocument(kText, "job.yaml", {.overrides = {"matrix.n=[x]"}, .member = 0});
+  EXPECT_EQ(wrong.status().message(),
+            "job.yaml:4:28: roles.worker.replicas: got 'x', expected an integer from 0 to 100000");
+}
+
+TEST(ParseDocument, ReadsOneOfSeveral) {
+  constexpr const char* kText = "command: [a]\nname: a\n---\n---\nname: b\ncommand: [b]\nx: 1\n";
+  const auto all = ListDocuments(kText, "job.yaml");
+  ASSERT_TRUE(all.ok());
+  EXPECT_THAT(*all, testing::ElementsAre(0, 2));
+  EXPECT_EQ(ParseDocument(kText, "job.yaml", {.document = 0})->name, "a");
+  EXPECT_THAT(ParseDocument(kText, "job.yaml", {.document = 2}).status().message(),
+              testing::StartsWith("job.yaml:7:1: got the unknown field 'x'"));
+  EXPECT_FALSE(ParseDocument(kText, "job.yaml", {.document = 9}).ok());
+  EXPECT_FALSE(ParseJob(kText, "job.yaml").ok());
 }
 
 }  // namespace

@@ -444,6 +444,10 @@ bool ReadValue(const Field& field, const Node& node, const std::string& path, Va
       return ReadPorts(context, node, value);
     case Type::kPodValue:
       return ReadPod(context, node, value);
+    case Type::kDependencies:
+    case Type::kMatrix:
+    case Type::kSweepParameters:
+      return ReadTriggers(field, node, path, value, errors);
     case Type::kSection:
     case Type::kSections:
       return false;

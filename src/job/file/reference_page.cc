@@ -2,6 +2,7 @@
 
 #include "job/file/fields.h"
 #include "job/file/pod_fields.h"
+#include "job/file/trigger_fields.h"
 
 namespace shoal::job {
 namespace {
@@ -259,6 +260,10 @@ json::object TypeSchema(const Field& field) {
       return PortsSchema();
     case Type::kPodValue:
       return PodValueSchema(field.choices);
+    case Type::kDependencies:
+    case Type::kMatrix:
+    case Type::kSweepParameters:
+      return TriggerSchema(field);
     case Type::kSection:
       return SectionSchema(field.path);
     case Type::kSections:

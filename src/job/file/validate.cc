@@ -31,6 +31,7 @@ class Validator {
       CheckProbe(role, "health", role.health.port, {"tcp", "http", "command"});
     }
     CheckSchedule();
+    CheckMembers();
     CheckSuccess();
     CheckStall();
     CheckVariables("env", job_.env);
@@ -51,6 +52,15 @@ class Validator {
  private:
   void Wrong(const std::string& path, const std::string& sentence) {
     errors_->Add(draft_.LocationOf(path), path, sentence);
+  }
+  // The name of a job with members has room for their numbers.
+  void CheckMembers() {
+    constexpr size_t kMaxGroupName = 57;
+    if (job_.triggers.has_members() && job_.name.size() > kMaxGroupName)
+      Wrong("name", "got " + std::to_string(job_.name.size()) +
+                        " characters for a job with members, which are named NAME-INDEX, expected "
+                        "at most " +
+                        std::to_string(kMaxGroupName));
   }
   // On failure reports the names of the existing roles and returns false.
   bool CheckRole(const std::string& path, const std::string& name);

@@ -4,6 +4,7 @@
 
 #include "job/execution/plan.h"
 #include "job/file/decode.h"
+#include "job/file/trigger_fields.h"
 #include "job/spec/cluster_reference.h"
 #include "job/spec/enum_names.h"
 #include "job/text/units.h"
@@ -415,6 +416,8 @@ Node ScheduleNode(const Schedule& schedule) {
   if (schedule.concurrency != usual.concurrency)
     AddField(&node, "concurrency",
              PlainScalar(std::string(NameOfValue(kConcurrencies, schedule.concurrency))));
+  if (schedule.missed != usual.missed)
+    AddField(&node, "missed", PlainScalar(std::string(NameOfValue(kMissedRuns, schedule.missed))));
   if (schedule.start_deadline != usual.start_deadline)
     AddField(&node, "start_deadline", Time(schedule.start_deadline));
   if (!schedule.enabled) AddField(&node, "enabled", PlainScalar("false"));
@@ -470,6 +473,9 @@ std::string WriteYaml(const Job& job, const Comments& comments) {
   AddUnlessEmpty(&node, "slurm", SlurmNode(job.slurm));
   AddUnlessEmpty(&node, "kubernetes", KubernetesNode(job.kubernetes));
   AddUnlessEmpty(&node, "marathon", MarathonNode(job.marathon));
+  AddUnlessEmpty(&node, "after", AfterNode(job.triggers));
+  AddUnlessEmpty(&node, "matrix", MatrixNode(job.triggers));
+  AddUnlessEmpty(&node, "sweep", SweepNode(job.triggers));
   AddUnlessEmpty(&node, "schedule", ScheduleNode(job.schedule));
   return EmitYaml(node, comments);
 }

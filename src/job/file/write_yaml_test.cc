@@ -160,6 +160,7 @@ TEST(WriteYaml, EveryFieldSurvives) {
   for (const char* name :
        {"/tests/golden/job/all-fields.yaml", "/tests/golden/job/shoal.yaml",
         "/tests/golden/job/shorthand.yaml", "/tests/golden/job/no-roles.yaml",
+        "/tests/golden/job/matrix.yaml", "/tests/golden/job/sweep.yaml",
         "/tests/golden/job/kubernetes.yaml", "/tests/golden/job/kubernetes-roles.yaml",
         "/examples/word2vec.yaml", "/examples/hello.yaml"}) {
     auto job = ParseJobFile(root + name);

@@ -49,6 +49,34 @@ inline constexpr NameEntry<ReadyBy> kReadyBys[] = {
 inline constexpr NameEntry<Concurrency> kConcurrencies[] = {
     {Concurrency::kForbid, "forbid"},
     {Concurrency::kAllow, "allow"},
+    {Concurrency::kReplace, "replace"},
+};
+
+inline constexpr NameEntry<MissedRuns> kMissedRuns[] = {
+    {MissedRuns::kRunOnce, "run_once"},
+    {MissedRuns::kSkip, "skip"},
+};
+
+inline constexpr NameEntry<DependencyWhen> kDependencyWhens[] = {
+    {DependencyWhen::kSucceeded, "succeeded"},
+    {DependencyWhen::kFailed, "failed"},
+    {DependencyWhen::kEnded, "ended"},
+};
+
+inline constexpr NameEntry<SweepGoal> kSweepGoals[] = {
+    {SweepGoal::kMinimize, "minimize"},
+    {SweepGoal::kMaximize, "maximize"},
+};
+
+inline constexpr NameEntry<SweepSearch> kSweepSearches[] = {
+    {SweepSearch::kRandom, "random"},
+    {SweepSearch::kGrid, "grid"},
+};
+
+inline constexpr NameEntry<ParameterKind> kParameterKinds[] = {
+    {ParameterKind::kChoice, "choice"},          {ParameterKind::kUniform, "uniform"},
+    {ParameterKind::kLogUniform, "log_uniform"}, {ParameterKind::kInteger, "integer"},
+    {ParameterKind::kLogInteger, "log_integer"},
 };
 
 inline constexpr NameEntry<EndAction> kEndActions[] = {

@@ -16,6 +16,7 @@
 #include "job/spec/readiness.h"
 #include "job/spec/schedule.h"
 #include "job/spec/slurm.h"
+#include "job/spec/triggers.h"
 
 namespace shoal::job {
 
@@ -261,6 +262,7 @@ struct Job {
   Kubernetes kubernetes;
   Marathon marathon;
   Schedule schedule;
+  Triggers triggers;
 
   const Role* FindRole(const std::string& role) const;
   // Command of the role, or of the job, with the role's arguments; empty: the image's own entry

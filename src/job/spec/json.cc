@@ -7,6 +7,7 @@
 #include "job/spec/enum_names.h"
 #include "job/spec/json_fields.h"
 #include "job/spec/schedule_json.h"
+#include "job/spec/triggers_json.h"
 
 namespace shoal::job {
 namespace {
@@ -535,6 +536,7 @@ json::object ToJson(const Job& job) {
   if (job.kubernetes != Kubernetes()) object["kubernetes"] = Encode(job.kubernetes);
   if (job.marathon != Marathon()) object["marathon"] = Encode(job.marathon);
   if (job.schedule != Schedule()) object["schedule"] = EncodeSchedule(job.schedule);
+  if (job.triggers != Triggers()) object["triggers"] = EncodeTriggers(job.triggers);
   return object;
 }
 
@@ -560,6 +562,10 @@ Result<Job> FromJson(const json::object& object) {
   if (object.contains("schedule")) {
     TRY_ASSIGN(const json::object* schedule, GetObject(object, "schedule"));
     TRY(DecodeSchedule(*schedule, &job.schedule).With("schedule"));
+  }
+  if (object.contains("triggers")) {
+    TRY_ASSIGN(const json::object* triggers, GetObject(object, "triggers"));
+    TRY(DecodeTriggers(*triggers, &job.triggers).With("triggers"));
   }
   return job;
 }

@@ -77,6 +77,35 @@ Role AnyRole() {
   return role;
 }
 
+Triggers AnyTriggers() {
+  Triggers triggers;
+  for (int n = *rc::gen::inRange(0, 3); n > 0; --n)
+    triggers.after.push_back(
+        {Text(), *rc::gen::element(DependencyWhen::kSucceeded, DependencyWhen::kFailed,
+                                   DependencyWhen::kEnded)});
+  for (int n = *rc::gen::inRange(0, 3); n > 0; --n) {
+    triggers.matrix.parameters.emplace_back(Text(), TextList());
+    triggers.matrix.include.push_back(TextMap());
+    triggers.matrix.exclude.push_back(TextMap());
+    triggers.matrix.limit = n;
+    triggers.sweep.parameters.push_back(
+        {Text(),
+         *rc::gen::element(ParameterKind::kChoice, ParameterKind::kUniform,
+                           ParameterKind::kLogUniform, ParameterKind::kInteger,
+                           ParameterKind::kLogInteger),
+         TextList(), *rc::gen::inRange(0, 100) / 7.0, *rc::gen::inRange(0, 100) / 7.0, n});
+  }
+  if (*rc::gen::arbitrary<bool>()) {
+    triggers.sweep.objective = Text();
+    triggers.sweep.goal = SweepGoal::kMaximize;
+    triggers.sweep.search = SweepSearch::kGrid;
+    triggers.sweep.trials = *rc::gen::inRange(0, 100);
+    triggers.sweep.seed = *rc::gen::inRange(0, 100);
+    triggers.sweep.stop = {Text(), *rc::gen::inRange(0, 100) / 7.0, *rc::gen::inRange(2, 9)};
+  }
+  return triggers;
+}
+
 Job AnyJob() {
   Job job;
   job.file = Text();
@@ -114,13 +143,16 @@ Job AnyJob() {
   }
   job.outputs = TextMap();
   if (*rc::gen::arbitrary<bool>()) {
-    job.schedule = {Text(),
-                    Text(),
-                    *rc::gen::element(Concurrency::kForbid, Concurrency::kAllow),
-                    Time(),
-                    *rc::gen::arbitrary<bool>(),
-                    TextMap()};
+    job.schedule = {
+        Text(),
+        Text(),
+        *rc::gen::element(Concurrency::kForbid, Concurrency::kAllow, Concurrency::kReplace),
+        *rc::gen::element(MissedRuns::kRunOnce, MissedRuns::kSkip),
+        Time(),
+        *rc::gen::arbitrary<bool>(),
+        TextMap()};
   }
+  job.triggers = AnyTriggers();
   return job;
 }
 

@@ -111,10 +111,11 @@ Result<int> CheckField(const CronField& field, const std::string& text) {
   return least;
 }
 
-bool Names(const std::string& months, int month) {
-  for (const std::string& entry : Split(months, ',')) {
+// The numbers of a checked field.
+std::vector<int> NumbersOf(const CronField& field, const std::string& text) {
+  std::vector<int> numbers;
+  for (const std::string& entry : Split(text, ',')) {
     const std::vector<std::string> halves = Split(entry, '/');
-    const CronField& field = kCronFields[3];
     int first = field.least;
     int last = field.most;
     if (halves[0] != "*") {
@@ -123,17 +124,33 @@ bool Names(const std::string& months, int month) {
       last = Number(field, ends.back()).value_or(last);
     }
     const int step = halves.size() > 1 ? std::stoi(halves[1]) : 1;
-    if (month >= first && month <= last && (month - first) % step == 0) return true;
+    for (int number = first; number <= last; number += step) numbers.push_back(number);
   }
-  return false;
+  return numbers;
+}
+
+std::vector<std::string> FieldsOf(const std::string& cron) {
+  std::istringstream words(cron);
+  std::vector<std::string> fields;
+  for (std::string word; words >> word;) fields.push_back(word);
+  return fields;
 }
 
 }  // namespace
 
+Result<CronSets> ParseCron(const std::string& cron) {
+  TRY(CheckCron(cron));
+  const std::vector<std::string> fields = FieldsOf(cron);
+  CronSets sets;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    sets.fields[i] = NumbersOf(kCronFields[i], fields[i]);
+    sets.starred[i] = fields[i].starts_with('*');
+  }
+  return sets;
+}
+
 Status CheckCron(const std::string& cron) {
-  std::istringstream words(cron);
-  std::vector<std::string> fields;
-  for (std::string word; words >> word;) fields.push_back(word);
+  const std::vector<std::string> fields = FieldsOf(cron);
   if (fields.size() == 1 && fields[0][0] == '@')
     return InvalidArgument("got '" + fields[0] +
                            "', expected five fields: @daily is 0 0 * * *, @hourly is 0 * * * *");
@@ -149,9 +166,8 @@ Status CheckCron(const std::string& cron) {
   }
   constexpr std::array<int, 12> kDays = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   if (fields[4] != "*") return Status::Ok();  // then either of the two days counts
-  for (int month = 1; month <= 12; ++month) {
-    if (Names(fields[3], month) && day <= kDays[static_cast<size_t>(month - 1)])
-      return Status::Ok();
+  for (const int month : NumbersOf(kCronFields[3], fields[3])) {
+    if (day <= kDays[static_cast<size_t>(month - 1)]) return Status::Ok();
   }
   return Wrong(kCronFields[2], fields[2],
                "a day that one of the months '" + fields[3] + "' has; it would never run");

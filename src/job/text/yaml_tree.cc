@@ -390,10 +390,13 @@ std::vector<Node> Parse(std::string_view text, int set, size_t most, Errors* err
         documents.push_back(builder.TakeRoot());
         continue;
       }
-      errors->Add({1, 1, set}, "",
-                  most == 1 ? "got more than one YAML document, expected one job a file"
-                            : "got more than " + std::to_string(most) +
-                                  " YAML documents, expected a file with one job");
+      errors->Add(
+          {1, 1, set}, "",
+          most == 1
+              ? "got more than one YAML document, expected one job here; `shoal submit` takes "
+                "several"
+              : "got more than " + std::to_string(most) +
+                    " YAML documents, expected a file with one job");
       return {};
     }
     return documents;

@@ -13,7 +13,7 @@ import sandbox
 from sandbox import harness
 
 # How many commands are not run as printed (instead.py). One more needs a reason there and this number.
-NOT_RUN = 79
+NOT_RUN = 90
 
 
 class DocumentsCoverageTest(sandbox.DocumentTest):
@@ -52,7 +52,7 @@ class DocumentsCoverageTest(sandbox.DocumentTest):
 
     def test_yaml_is_valid(self):
         """Each YAML block is a job, or the part of one that its page is about."""
-        box = self.sandbox(files={"jobs/text.txt": sandbox.TEXT})
+        box = self.sandbox(files={"jobs/text.txt": sandbox.TEXT, "jobs/train.libsvm": sandbox.SPARSE, "jobs/test.libsvm": sandbox.SPARSE})
         for page in documented.pages(harness.SOURCE):
             for line, text in documented.yaml_of_page(harness.SOURCE, page):
                 if text.startswith("engines:"):  # a file of engine instances, which each command reads
@@ -67,14 +67,15 @@ class DocumentsCoverageTest(sandbox.DocumentTest):
                     with self.subTest(where=f"{page}:{line}"):
                         self.assertEqual(code, 0, err)
                     continue
-                text = re.sub(r"(source|train): (/[^ ,]*/)?text(8|\.txt)", r"\1: text.txt", text)
-                job = box.home.write("at/jobs/job.yaml", text)
-                code, _, err = box.home.run("plan", job)
-                if "got no command" in err:
-                    box.home.write("at/jobs/job.yaml", "command: [a]\n" + text)
+                for part in text.split("\n---\n"):  # jobs that wait for one another
+                    part = re.sub(r"(source|train): (/[^ ,]*/)?text(8|\.txt)", r"\1: text.txt", part)
+                    job = box.home.write("at/jobs/job.yaml", part)
                     code, _, err = box.home.run("plan", job)
-                with self.subTest(where=f"{page}:{line}"):
-                    self.assertEqual(code, 0, err)
+                    if "got no command" in err:
+                        box.home.write("at/jobs/job.yaml", "command: [a]\n" + part)
+                        code, _, err = box.home.run("plan", job)
+                    with self.subTest(where=f"{page}:{line}"):
+                        self.assertEqual(code, 0, err)
 
     def test_a_broken_command_is_found(self):
         box = self.sandbox()

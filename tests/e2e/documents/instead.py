@@ -75,6 +75,19 @@ INSTEAD = {
     "shoal login https://ml1.example:7117,https://ml2.example:7117": ("shoal login https://ml1.example:7117,ftp://ml2.example", 2, _SERVER),
     "shoal logout": ("shoal logout", 4, _SERVER),
     "shoal logout https://ml.example:7117": ("shoal logout https://ml.example:7117", 4, _SERVER),
+    "shoal submit graph.yaml": ("shoal submit graph.yaml", 2, _SERVER),
+    "shoal submit grid.yaml": ("shoal submit grid.yaml", 2, _SERVER),
+    "shoal submit train.yaml --set 'after=[{job: prepare-7f3a9c, when: succeeded}]'":
+        ("shoal submit train.yaml --set 'after=[{job: prepare-7f3a9c, when: succeeded}]'", 2, _SERVER),
+    "shoal show grid-1a2b3c": ("shoal jobs --groups", 0, _SERVER),
+    "shoal stop grid-1a2b3c": ("shoal jobs --groups", 0, _SERVER),
+    "shoal show tune-1c2d3e": ("shoal jobs --groups", 0, _SERVER),
+    "shoal schedule nightly.yaml": ("shoal schedule nightly.yaml", 2, _SERVER),
+    "shoal schedule nightly.yaml --set schedule.concurrency=replace --team research":
+        ("shoal schedule nightly.yaml --set schedule.concurrency=replace --team research", 2, _SERVER),
+    "shoal schedule --list": ("shoal schedule --list", 1, _SERVER),
+    "shoal schedule --run nightly": ("shoal schedule --run nightly", 1, _SERVER),
+    "shoal schedule --remove nightly --now": ("shoal schedule --remove nightly --now", 1, _SERVER),
     "shoal submit job.yaml": ("shoal submit job.yaml", 2, _SERVER),
     "shoal submit job.yaml --server https://ml.example:7117 --team research":
         ("shoal submit job.yaml --server http://127.0.0.1:1 --team research", 3, _SERVER),

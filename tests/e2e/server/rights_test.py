@@ -12,6 +12,7 @@ ROLES = ("viewer", "member", "operator", "administrator")
 # Bodies and parameters that pass the checks of arguments, so that rights decide.
 BODIES = {
     "submitJob": {"file": job_text(), "team": "red"}, "planJob": {"file": job_text(), "team": "red"},
+    "submitAll": {"file": job_text(), "team": "red"}, "putSchedule": {"file": job_text() + "schedule: {cron: 0 0 1 1 *}\n"},
     "scaleJob": {"role": "worker", "replicas": 2}, "findMissingFiles": {"digests": [], "team": "red"},
     "createUser": {"name": "new"}, "createTeam": {"name": "new"}, "setMember": {"role": "viewer"}, "setSecret": {"value": "x"},
 }
@@ -66,7 +67,7 @@ class RightsTest(unittest.TestCase):
                 with self.subTest(f"{method} {path} as {role}"):
                     reply = self.call(method, path, operation, self.tokens[role])
                     allowed = needed == "none" or ROLES.index(role) >= ROLES.index(needed)
-                    own = name in ("scaleJob", "removeJob") and role == "member"  # the job is another user's
+                    own = name in ("scaleJob", "removeJob", "removeSchedule") and role == "member"  # it is another user's
                     if allowed and not own:
                         self.assertIn(reply.status, ALLOWED, reply)
                         self.assertNotIn(b"needs the role", reply.body)

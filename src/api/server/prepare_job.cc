@@ -1,0 +1,117 @@
+#include "api/server/prepare_job.h"
+
+#include <utility>
+
+#include "base/private_files.h"
+#include "controller/files/expand_data.h"
+#include "job/file/parse.h"
+#include "learn/preflight.h"
+
+namespace shoal::api {
+namespace {
+
+namespace fs = std::filesystem;
+
+using controller::StoredSubmission;
+
+Status CheckEngine(const Backend& backend, const std::string& engine) {
+  if (!backend.engines->KindOf(engine).empty()) return Status::Ok();
+  std::string names;
+  for (const std::string& name : backend.engines->names())
+    names += (names.empty() ? "" : ", ") + name;
+  return InvalidArgument("engine: got " + engine + ", expected one of: " + names);
+}
+
+// The directory that relative paths of the job refer to: the one of the request, else one of the
+// team.
+Result<std::string> FolderOf(const Backend& backend, const StoredSubmission& source) {
+  const std::string& named = source.directory;
+  if (!named.empty() && named.front() != '/')
+    return InvalidArgument("directory: got " + named + ", expected an absolute path");
+  if (!named.empty()) return named;
+  const fs::path folder = backend.home.root() / "work" / source.team;
+  TRY(MakeDirectories(folder, 0700));
+  return folder.string();
+}
+
+// Parses the job file, with the fields that the team's policy sets. PermissionDenied if the file
+// itself gives one of them another value.
+Status ParseWithPolicy(const StoredSubmission& source, std::optional<size_t> member,
+                       const Policy& policy, ParsedJob* parsed) {
+  job::DocumentOptions options{source.set, source.document, member};
+  const auto parse = [&](job::FieldLocations* locations) {
+    return job::ParseDocument(source.text, kJobFileName, options, locations);
+  };
+  TRY_ASSIGN(parsed->job, parse(&parsed->locations));
+  if (policy.fields.empty()) return Status::Ok();
+  const std::vector<std::string> fixed = OverridesOf(policy);
+  options.overrides.insert(options.overrides.end(), fixed.begin(), fixed.end());
+  TRY_ASSIGN(job::Job with, parse(nullptr));
+  const bool changes = !(with == parsed->job);
+  for (const auto& [field, value] : policy.fields) {
+    if (!changes || !parsed->locations.Has(field)) continue;
+    // Another field may be the one that changes: what this one alone does decides.
+    options.overrides = source.set;
+    options.overrides.push_back(field + "=" + value);
+    TRY_ASSIGN(const job::Job one, parse(nullptr));
+    if (!(one == parsed->job))
+      return PermissionDenied(parsed->locations.Prefix(kJobFileName, field) + field +
+                              ": the team's policy sets it to " + value + "; leave it out");
+  }
+  parsed->job = std::move(with);
+  return Status::Ok();
+}
+
+}  // namespace
+
+StoredSubmission SubmissionOf(const Backend& backend, const Call& call) {
+  StoredSubmission source;
+  source.text = call.arguments.Text("file");
+  source.set = call.arguments.Texts("set");
+  source.team = call.team;
+  source.user = call.principal.user;
+  source.engine = call.arguments.Text("engine");
+  if (source.engine.empty()) source.engine = backend.default_engine;
+  source.directory = call.arguments.Text("directory");
+  return source;
+}
+
+Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& source,
+                             std::optional<size_t> member) {
+  ParsedJob parsed;
+  parsed.engine = source.engine;
+  TRY(CheckEngine(backend, source.engine));
+  TRY_ASSIGN(const Policy policy, backend.policies->Of(source.team));
+  TRY(ParseWithPolicy(source, member, policy, &parsed));
+  TRY_ASSIGN(const std::string folder, FolderOf(backend, source));
+  job::ResolvePaths(parsed.locations, folder, folder, &parsed.job);
+  TRY(CheckPolicy(policy, {.job = parsed.job,
+                           .locations = parsed.locations,
+                           .engine = parsed.engine,
+                           .directory = source.directory}));
+  std::error_code error;
+  if (fs::is_directory(folder, error)) parsed.directory = folder;
+  if (!parsed.job.on_controller_loss) parsed.job.on_controller_loss = job::OnControllerLoss::kKeep;
+  backend.engines->SetDefaults(parsed.engine, &parsed.job);
+  if (!source.tree.empty()) parsed.job.files = source.tree;
+  // Of the command that submits a single job, patterns are replaced already.
+  if (controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job))
+    controller::ExpandData(&parsed.job);
+  return parsed;
+}
+
+net::HttpServerReply JobProblem(const Status& status) {
+  constexpr int kNoRoom = 507;
+  if (status.code() == Code::kResourceExhausted) return Problem(kNoRoom, status.message());
+  if (status.code() != Code::kInvalidArgument) return Problem(status);
+  return Problem(ParseJobFileErrors(status.message(), kJobFileName));
+}
+
+controller::JobValidation ValidationOf(const Backend& backend, const ParsedJob& parsed) {
+  const bool here = controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job);
+  const auto where = here ? learn::DataLocation::kLocal : learn::DataLocation::kRemote;
+  return {.locations = parsed.locations,
+          .learn = [where](const job::Job& job) { return learn::ValidateLearn(job, where); }};
+}
+
+}  // namespace shoal::api
