@@ -1,4 +1,4 @@
-// `shoal show JOB`: prints the record of a job.
+// `shoal show JOB`: prints the record of a job, or what is in a model.
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/show_model.h"
 #include "cli/jobs/curves.h"
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/open_jobs.h"
@@ -31,6 +32,7 @@ struct ShowArguments {
   std::string prefix;
   bool curves = false;
   std::vector<std::string> metrics;
+  ShowModelArguments model;
 };
 
 // Columns of the terminal; $COLUMNS or 80 without one.
@@ -147,6 +149,11 @@ json::object JsonOf(const JobDetails& shown) {
 }
 
 int Show(const Context& context, const ShowArguments& arguments) {
+  if (IsModelDirectory(arguments.prefix)) {
+    ShowModelArguments model = arguments.model;
+    model.model = arguments.prefix;
+    return ShowModel(context, model);
+  }
   const auto jobs = OpenJobs(context);
   if (!jobs.ok()) return PrintError(jobs.status());
   const Result<controller::JobView> job = (*jobs)->Find(arguments.prefix);
@@ -168,7 +175,8 @@ constexpr const char* kShowFooter = R"help(Examples:
   shoal show word2vec-7f3a9c
   shoal show word --json | jq .tasks      an unambiguous prefix of the name suffices
   shoal show word2vec-7f3a9c --curves     draws loss and speed
-  shoal show word2vec-7f3a9c --metric memory_bytes)help";
+  shoal show word2vec-7f3a9c --metric memory_bytes
+  shoal show ./model --top 50   a model's directory: its strongest features)help";
 
 }  // namespace
 
@@ -182,6 +190,12 @@ void AddShow(CLI::App& app, Run* chosen) {
                   "Draw this number [losses and speeds] (can be repeated)")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  sub->add_option("--top", arguments->model.top, "A model's features with the largest weights [20]")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  sub->add_option("--data", arguments->model.data,
+                  "csv files with the names of a model's classes [its training data]")
+      ->type_name("FILE");
   sub->footer(kShowFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Show(context, *arguments); };
