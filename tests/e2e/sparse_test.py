@@ -152,6 +152,20 @@ class Sparse(unittest.TestCase):
             self.assertEqual(code, 0, err)
             self.assertEqual(json.loads(out)["positive"], positive)
         self.assertGreater(json.loads(out)["auc"], 0.97)
+        code, out, err = self.home.run("show", self.model, "--json")
+        self.assertEqual(code, 0, err)
+        shown = json.loads(out)
+        strongest = {one["feature"]: one for one in shown["strongest"]}
+        self.assertEqual(next(iter(strongest)), "age")
+        self.assertLess(strongest["age"]["effect"], -1)  # --positive "<=50K" was the last
+        self.assertAlmostEqual(strongest["age"]["effect"], strongest["age"]["per_unit"] * strongest["age"]["deviation"], 6)
+        self.assertIn("town=town3", strongest)
+        self.assertEqual(shown["unnamed"], 0)
+        os.unlink(table)
+        code, out, err = self.home.run("show", self.model, "--top", "1")
+        self.assertEqual(code, 0, err)
+        self.assertIn("belong to classes that no file names", out)
+        self.assertIn("income: <=50K (1) or >50K (0)", out)
 
     def test_a_killed_worker_takes_up_its_place(self):
         self.assertGreater(self.run_with_deaths("fm", self.MANY, ["worker"]), 0.9)

@@ -1,4 +1,4 @@
-// `shoal show JOB`: prints the record of a job.
+// `shoal show JOB`: prints the record of a job, or what is in a model.
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/show_model.h"
 #include "cli/jobs/curves.h"
 #include "cli/jobs/groups.h"
 #include "cli/jobs/job_text.h"
@@ -32,6 +33,7 @@ struct ShowArguments {
   std::string prefix;
   bool curves = false;
   std::vector<std::string> metrics;
+  ShowModelArguments model;
 };
 
 // Columns of the terminal; $COLUMNS or 80 without one.
@@ -155,6 +157,11 @@ int ShowGroup(const Context& context, controller::Jobs* jobs, const json::object
 }
 
 int Show(const Context& context, const ShowArguments& arguments) {
+  if (IsModelDirectory(arguments.prefix)) {
+    ShowModelArguments model = arguments.model;
+    model.model = arguments.prefix;
+    return ShowModel(context, model);
+  }
   const auto jobs = OpenJobs(context);
   if (!jobs.ok()) return PrintError(jobs.status());
   const auto group = FindGroup(jobs->get(), arguments.prefix);
@@ -180,14 +187,15 @@ constexpr const char* kShowFooter = R"help(Examples:
   shoal show word --json | jq .tasks      an unambiguous prefix of the name suffices
   shoal show word2vec-7f3a9c --curves     draws loss and speed
   shoal show word2vec-7f3a9c --metric memory_bytes
-  shoal show tune-1c2d3e        a group: its members, of a sweep the best first (docs/triggers.md))help";
+  shoal show tune-1c2d3e        a group: its members, of a sweep the best first (docs/triggers.md)
+  shoal show ./model --top 50   a model's directory: its strongest features)help";
 
 }  // namespace
 
 void AddShow(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<ShowArguments>();
   CLI::App* sub =
-      app.add_subcommand("show", "Show a job or a group: state, tasks, results, history, curves");
+      app.add_subcommand("show", "Show a job or a group: state, tasks, results, history, curves; or a model");
   sub->add_option("JOB", arguments->prefix, "Name of the job, or an unambiguous prefix")
       ->required();
   sub->add_flag("--curves", arguments->curves, "Draw the numbers that its tasks reported");
@@ -195,6 +203,12 @@ void AddShow(CLI::App& app, Run* chosen) {
                   "Draw this number [losses and speeds] (can be repeated)")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  sub->add_option("--top", arguments->model.top, "A model's features with the largest weights [20]")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  sub->add_option("--data", arguments->model.data,
+                  "csv files with the names of a model's classes [its training data]")
+      ->type_name("FILE");
   sub->footer(kShowFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Show(context, *arguments); };
