@@ -17,8 +17,9 @@ from ._client import Client, Job
 from ._errors import (ApiError, ConfigurationError, FieldError, JobFailedError, NotAllowedError, NotFoundError, NotSignedInError,
                       ServerUnavailableError, ShoalError, SubmissionError)
 from ._functions import Function, task
+from ._groups import Group
 from ._records import Event, JobRecord, LogLine, Output, Task
 
-__all__ = ["ApiError", "AsyncClient", "AsyncJob", "Client", "ConfigurationError", "Event", "FieldError", "Function", "Job", "JobFailedError", "JobRecord",
+__all__ = ["ApiError", "AsyncClient", "AsyncJob", "Client", "ConfigurationError", "Event", "FieldError", "Function", "Group", "Job", "JobFailedError", "JobRecord",
            "LogLine", "NotAllowedError", "NotFoundError", "NotSignedInError", "Output", "ServerUnavailableError", "ShoalError",
            "SubmissionError", "Task", "task"]

@@ -12,6 +12,7 @@ from ._login import choose_login
 from ._records import (Event, JobRecord, LogLine, Output, Task, format_time, parse_event, parse_items, parse_job, parse_output,
                        parse_task)
 from ._files import upload
+from ._groups import Group
 from ._stream import Followed, LogKey, LogPosition, Stream
 from ._submit import Options, Submission, prepare
 
@@ -96,6 +97,41 @@ class Client:
                 body["manifest"] = upload(self._transport, submission.files, body.get("team"))
             headers = {"Idempotency-Key": os.urandom(16).hex()}
             return Job(self, parse_job(self._transport.post("/jobs", body, True, headers)))
+
+    def submit_all(self, source: Union[str, "os.PathLike[str]", Mapping[str, Any]], **options: Any) -> List[Union[Job, Group]]:
+        """Submits every job of a file with several YAML documents, a matrix or a sweep (docs/triggers.md), all or none: what they
+        became, in the order of the file. Parameters as for `submit`; `files` are those of the first document."""
+        with prepare(source, (), Options(**options), True) as submission:
+            body = self._body(submission)
+            if submission.files:
+                body["manifests"] = [upload(self._transport, submission.files, body.get("team"))]
+            headers = {"Idempotency-Key": os.urandom(16).hex()}
+            reply = self._transport.post("/submissions", body, True, headers)
+        made: List[Union[Job, Group]] = []
+        for item in parse_items(reply, dict):
+            made.append(self.group(str(item.get("id"))) if item.get("kind") == "group" else self.job(str(item.get("id"))))
+        return made
+
+    def group(self, group_id: str) -> Group:
+        """The group with this ID, or the only one whose ID begins so. NotFoundError without one."""
+        found = list(self.groups(group_id))
+        exact = [group for group in found if group.id == group_id] or found
+        if len(exact) > 1:
+            raise ShoalError(f"{group_id} is the beginning of several groups: {exact[0].id}, {exact[1].id}, …")
+        if not exact:
+            raise NotFoundError(404, f"there is no group {group_id} that you may see")
+        return exact[0]
+
+    def groups(self, prefix: str = "") -> Iterator[Group]:
+        """The groups of the user's teams whose IDs begin so, by ID, a page at a time as they are asked for."""
+        after = None
+        while True:
+            page = self._transport.get("/groups", {"id": prefix or None, "limit": _PAGE, "after": after})
+            for record in parse_items(page, dict):
+                yield Group(self, record)
+            after = page.get("next")
+            if not after:
+                return
 
     def plan(self, source: Source, *args: Any, **options: Any) -> Dict[str, Any]:
         """Checks a job on the server and returns its plan; starts and uploads nothing. Parameters as for `submit`."""

@@ -64,9 +64,14 @@ def find_command() -> str:
     return found
 
 
-def is_foreign(text: str) -> bool:
-    """Whether a text is a description of another system, or has several documents: not the content of one job file."""
-    if text.startswith("#!") or re.search(r"^(apiVersion|kind)\s*:", text, re.M) or re.search(r"^---.*\n[\s\S]*\S[\s\S]*^---", text, re.M):
+def is_foreign(text: str, several: bool = False) -> bool:
+    """Whether a text is a description of another system, or, unless `several`, has several documents: not the content of one job
+    file."""
+    if text.startswith("#!") or re.search(r"^(apiVersion|kind)\s*:", text, re.M):
+        return True
+    if several and not text.lstrip().startswith(("{", "[")):
+        return False
+    if re.search(r"^---.*\n[\s\S]*\S[\s\S]*^---", text, re.M):
         return True
     if not text.lstrip().startswith(("{", "[")):
         return bool(re.search(r"^[^#\s].*\n---\s", text, re.M))
@@ -116,9 +121,9 @@ def _read(path: str) -> str:
         raise SubmissionError(f"{path} is not UTF-8 text, which every job file is") from None
 
 
-def _of_file(path: str, options: Options) -> Submission:
+def _of_file(path: str, options: Options, several: bool) -> Submission:
     text = _read(path)
-    if is_foreign(text) or options.document is not None:
+    if is_foreign(text, several) or options.document is not None:
         text = convert(path, options.document)
     folder = os.path.dirname(os.path.abspath(path))
     made = Submission({"file": text, "directory": folder})
@@ -158,8 +163,9 @@ def _path_text(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def prepare(source: Any, args: Sequence[Any], options: Options) -> Iterator[Submission]:
-    """The submission; what a function needs lies in a temporary directory until the end."""
+def prepare(source: Any, args: Sequence[Any], options: Options, several: bool = False) -> Iterator[Submission]:
+    """The submission; what a function needs lies in a temporary directory until the end. several: a file may have several
+    documents."""
     if callable(source):
         task = source if isinstance(source, Function) else Function(source, {})
         options = Options(**{**task.options, **{k: v for k, v in vars(options).items() if v not in (None, ())}})
@@ -174,7 +180,7 @@ def prepare(source: Any, args: Sequence[Any], options: Options) -> Iterator[Subm
     for name in ("kwargs", "roles", "env", "requirements", "python", "job"):
         if getattr(options, name):
             raise TypeError(f"{name}=… belongs to a function; in a job file, use its fields, or set=…")
-    made = _of_dict(source) if isinstance(source, Mapping) else _of_file(os.fspath(source), options)
+    made = _of_dict(source) if isinstance(source, Mapping) else _of_file(os.fspath(source), options, several)
     if options.files:
         made.files = [os.path.abspath(os.fspath(options.files))]
         made.body["set"] = [*made.body.get("set", []), "files=."]

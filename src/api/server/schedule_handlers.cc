@@ -76,6 +76,10 @@ Result<json::object> Put(const Backend& backend, const CallPtr& call, bool* fres
         Located(document, "schedule.secrets",
                 "got secrets of a cluster's scheduler, expected `{secret: NAME}` "
                 "in `env`, which a server gives to jobs"));
+  if (source.text.size() > kMaxStoredText)
+    return InvalidArgument(
+        "got a file of more than 512 KiB, expected a shorter one: it is stored "
+        "with the schedule");
   document.manifest = call->arguments.Text("manifest");
   if (document.manifest.empty() && !document.made.job.files.empty())
     return InvalidArgument(Located(document, "files",

@@ -13,9 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a text that is stored with others in one record.
-constexpr size_t kMaxStoredText = size_t{512} << 10;
-
 // Members that write to the same place would overwrite one another.
 Status CheckOutputs(const PlannedDocument& document, const std::vector<job::Job>& members) {
   std::set<std::string> paths;

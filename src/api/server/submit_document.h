@@ -13,6 +13,9 @@
 
 namespace shoal::api {
 
+// Of a text that is stored with others in one record.
+inline constexpr size_t kMaxStoredText = size_t{512} << 10;
+
 // `made`: its job, or the first member's.
 struct PlannedDocument {
   controller::StoredSubmission source;

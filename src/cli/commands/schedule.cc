@@ -13,6 +13,7 @@
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
+#include "import/import.h"
 #include "job/file/parse.h"
 #include "job/file/write_yaml.h"
 
@@ -53,6 +54,12 @@ Status ScheduleOnServer(const Context& context, const ScheduleArguments& argumen
   if (!arguments.name.empty()) file.set.push_back("name=" + arguments.name);
   TRY_ASSIGN(file.text, job::ReadJobFile(arguments.file));
   TRY_ASSIGN(file.work_dir, FolderOfFile(arguments.file, arguments.directory));
+  if (!importer::ListJobs(file.text).empty()) {  // of another system, such as a CronJob
+    TRY_ASSIGN(const LoadedJob loaded, LoadJob(arguments.file, file.set, arguments.directory));
+    PrintUnusedFields(loaded, arguments.engine);
+    file.text = job::WriteYaml(loaded.job());
+    file.set.clear();
+  }
   job::FieldLocations places;
   TRY_ASSIGN(job::Job job, job::ParseJob(file.text, arguments.file, file.set, &places));
   job::ResolvePaths(places, file.work_dir, file.work_dir, &job);

@@ -13,6 +13,7 @@ constexpr int kSchedulePage = 100;
 // Interval at which all schedules are read, not only those that are due.
 constexpr auto kLookInterval = std::chrono::seconds(10);
 constexpr auto kTryAgain = std::chrono::seconds(5);
+constexpr int64_t kMostOfTeam = 1000;
 constexpr size_t kMostActive = 100;
 
 bool MayBeTriedAgain(const Status& status) {
@@ -104,6 +105,16 @@ Result<ScheduleRecord> JobSchedules::Get(const std::string& team, const std::str
   return ParseSchedule(record->body);
 }
 
+// A team cannot fill the server with schedules.
+Status JobSchedules::CheckCount(const std::string& team) {
+  TRY_ASSIGN(const std::vector<ScheduleRecord> all, List());
+  const auto count = std::ranges::count_if(
+      all, [&](const ScheduleRecord& schedule) { return schedule.source.team == team; });
+  if (count < kMostOfTeam) return Status::Ok();
+  return FailedPrecondition("the team " + team + " has " + std::to_string(count) +
+                            " scheduled jobs, the most that a team may have; remove one first");
+}
+
 Result<bool> JobSchedules::Put(ScheduleRecord schedule) {
   const std::lock_guard lock(work_);
   const WallTime now = options_.clock->Wall();
@@ -112,6 +123,7 @@ Result<bool> JobSchedules::Put(ScheduleRecord schedule) {
   TRY(NextTime(schedule, now).status());
   const Result<ScheduleRecord> before = Get(schedule.source.team, schedule.name);
   if (!before.ok() && before.status().code() != Code::kNotFound) return before.status();
+  if (!before.ok()) TRY(CheckCount(schedule.source.team));
   if (before.ok()) {
     ScheduleRecord kept = *before;
     kept.source = schedule.source;

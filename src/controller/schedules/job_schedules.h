@@ -69,6 +69,7 @@ class JobSchedules {
   void CountEnded(ScheduleRecord* schedule, bool* changed);
   Status StartOne(ScheduleRecord* schedule, const std::string& id,
                   const std::vector<std::string>& after);
+  Status CheckCount(const std::string& team);
   Status Store(const ScheduleRecord& schedule);
 
   const JobSchedulesOptions options_;

@@ -14,13 +14,9 @@ void ReadSchedule(FieldReader* spec, job::Schedule* schedule) {
     schedule->start_deadline = std::chrono::seconds(*seconds);
   const std::string policy =
       spec->ReadChoice("concurrencyPolicy", {"Allow", "Forbid", "Replace"}).value_or("Allow");
-  schedule->concurrency = policy == "Allow" ? job::Concurrency::kAllow : job::Concurrency::kForbid;
-  if (policy == "Replace") {
-    spec->AddLoss(
-        "concurrencyPolicy",
-        "Replace stopped the run before when its time had come again; not kept: the new run "
-        "is left out while the one before goes on");
-  }
+  schedule->concurrency = policy == "Allow"    ? job::Concurrency::kAllow
+                          : policy == "Forbid" ? job::Concurrency::kForbid
+                                               : job::Concurrency::kReplace;
   if (schedule->cron.empty())
     spec->AddError("schedule", "got no schedule, expected one such as 30 2 * * *");
 }

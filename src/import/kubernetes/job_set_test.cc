@@ -160,6 +160,9 @@ TEST(CronJob, IsAJobWithASchedule) {
     EXPECT_EQ(job.schedule.time_zone, "Europe/Berlin");
     EXPECT_EQ(job.schedule.concurrency, job::Concurrency::kForbid);
     EXPECT_EQ(job.schedule.start_deadline, std::chrono::seconds(60));
+    std::string replaced = text;
+    replaced.replace(replaced.find("Forbid"), 6, "Replace");
+    EXPECT_EQ(JobOf(replaced).schedule.concurrency, job::Concurrency::kReplace);
     EXPECT_FALSE(job.schedule.enabled);
     ASSERT_EQ(job.roles.size(), 1u);
     EXPECT_EQ(job.roles[0].command, Words{"a"});

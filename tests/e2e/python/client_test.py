@@ -45,6 +45,28 @@ class ClientTest(unittest.TestCase):
     def file(self, text=job_text(), name="job.yaml"):
         return self.server.home.write(name, text)
 
+    def test_groups(self):
+        text = "name: grid\ncommand: [sh, -c, 'echo shoal.metric {\\\"loss\\\": {{matrix.n}}}']\n" \
+               "sweep: {objective: loss, search: grid, parameters: {n: [3, 1, 2]}}\n" \
+               "---\nname: last\ncommand: ['true']\nafter: grid\n"
+        group, last = self.client.submit_all(self.file(text))
+        self.assertIsInstance(group, shoal.Group)
+        self.assertEqual(group.wait(60 * PATIENCE, check=True)["counts"], {"succeeded": 3})
+        self.assertEqual(last.wait(60 * PATIENCE, check=True).state, "succeeded")
+        self.assertEqual((group.best()["index"], group.best()["values"], group.best()["objective"]), (1, {"n": "1"}, 1))
+        self.assertEqual(group.job(2).state, "succeeded")
+        self.assertEqual([one.id for one in self.client.groups()], [group.id])
+        self.assertEqual(self.client.group("grid").state, "succeeded")
+        group.remove()
+        with self.assertRaises(shoal.NotFoundError):
+            self.client.group(group.id)
+        (sleeping,) = self.client.submit_all({"name": "sleeping", "command": ["sleep", "1000"], "matrix": {"n": [1, 2], "limit": 1}})
+        with self.assertRaises(TimeoutError):
+            sleeping.wait(0)
+        sleeping.stop(now=True)
+        with self.assertRaises(shoal.JobFailedError):
+            sleeping.wait(60 * PATIENCE, check=True)
+
     def test_submit_wait_logs_events(self):
         job = self.client.submit(self.file(), set={"roles.worker.replicas": 3}, name="three")
         self.assertEqual(job.wait(60 * PATIENCE, check=True).state, "succeeded")

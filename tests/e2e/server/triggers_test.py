@@ -255,6 +255,13 @@ class TriggersTest(unittest.TestCase):
         self.assertEqual(self.group(json.loads(out)["run"])["counts"], {"succeeded": 3})
         self.assertTrue(poll_until(lambda: self.listed()[0]["successes"] == 1, 30), self.listed())
 
+    def test_schedule_of_a_cron_job(self):
+        text = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: nightly}\nspec:\n  schedule: 30 2 * * *\n" \
+               "  timeZone: Europe/Berlin\n  concurrencyPolicy: Replace\n" \
+               "  jobTemplate: {spec: {template: {spec: {containers: [{name: c, command: ['true']}]}}}}\n"
+        self.assertIn("nightly is scheduled: 30 2 * * *, Europe/Berlin, next at 20", self.schedule(text))
+        self.assertEqual(self.server.get("/schedules").json["items"][0]["concurrency"], "replace")
+
     def test_schedules_that_are_refused(self):
         err = self.schedule("name: nightly\ncommand: ['true']\nschedule: {cron: '61 * * * *'}\n", code=2)
         self.assertIn("nightly.yaml:3:18: schedule.cron: got '61' as the minute", err)
