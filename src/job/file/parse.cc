@@ -48,13 +48,13 @@ bool SubstituteOne(const std::string& file, const DocumentOptions& options, Node
   const Triggers triggers = DecodeMembers(*root, file, errors);
   *has_members = triggers.has_members();
   if (!errors->empty() || !*has_members) return errors->empty();
-  const Result<std::vector<MatrixValues>> members = MembersOf(triggers);  // validated
   const size_t index = options.member.value_or(0);
-  if (!members.ok() || index >= members->size()) {
-    errors->Add(root->place, "", "there is no member " + std::to_string(index) + " of this job");
+  const Result<MatrixValues> member = MemberOf(triggers, index);
+  if (!member.ok()) {
+    errors->Add(root->place, "", member.status().message());
     return false;
   }
-  SubstituteMember((*members)[index], index, root, errors);
+  SubstituteMember(*member, index, root, errors);
   return errors->empty();
 }
 

@@ -2,6 +2,8 @@
 // lists.
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <string_view>
 
 #include "job/file/decode.h"
 #include "job/spec/enum_names.h"
@@ -134,11 +136,12 @@ bool ReadChoices(const TriggerContext& context, const std::string& name, const N
     return context.Wrong(node.place, "got " + DescribeNode(node) + " for " + name +
                                          ", expected a list of 1 to " +
                                          std::to_string(kMaxMembers) + " values");
+  std::set<std::string_view> seen;
   for (const Node& item : node.items) {
     if (item.kind != Node::Kind::kScalar)
       return context.Wrong(item.place, "got " + DescribeNode(item) + " in the values of " + name +
                                            ", expected a text or a number");
-    if (std::ranges::find(*values, item.text) != values->end())
+    if (!seen.insert(item.text).second)
       return context.Wrong(item.place,
                            "got " + PrintableText(item.text) + " a second time, expected it once");
     values->push_back(item.text);

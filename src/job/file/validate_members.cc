@@ -49,6 +49,8 @@ void ValidateMembers(const JobDraft& draft, Errors* errors) {
   }
   if (sweep) CheckSweep(draft, errors);
   if (!errors->empty()) return;
+  // Drawn members are as many as there are trials.
+  if (sweep && draft.job.triggers.sweep.search == SweepSearch::kRandom) return;
   const auto members = MembersOf(draft.job.triggers);
   const std::string path = sweep ? "sweep" : "matrix";
   if (!members.ok()) errors->Add(draft.LocationOf(path), path, members.status().message());

@@ -67,6 +67,13 @@ void Include(const Matrix& matrix, const MatrixValues& entry, size_t product,
 
 Result<std::vector<MatrixValues>> MatrixMembers(const Matrix& matrix) {
   TRY_ASSIGN(std::vector<MatrixValues> members, ProductOf(matrix.parameters));
+  // Each entry is compared with each combination.
+  constexpr size_t kWork = 500'000;
+  const size_t entries = matrix.include.size() + matrix.exclude.size();
+  if (entries * members.size() > kWork)
+    return InvalidArgument("got " + std::to_string(entries) +
+                           " entries of include and exclude for " + std::to_string(members.size()) +
+                           " combinations, expected fewer: at most 500000 comparisons");
   std::erase_if(members, [&](const MatrixValues& member) {
     return std::ranges::any_of(matrix.exclude,
                                [&](const MatrixValues& entry) { return Contains(member, entry); });
@@ -143,6 +150,13 @@ std::vector<std::string> GridOf(const SweepParameter& parameter) {
   return values;
 }
 
+MatrixValues DrawMember(const Sweep& sweep, size_t index) {
+  MatrixValues member;
+  for (size_t p = 0; p < sweep.parameters.size(); ++p)
+    member[sweep.parameters[p].name] = ValueAt(sweep.parameters[p], DrawUnit(sweep.seed, index, p));
+  return member;
+}
+
 Result<std::vector<MatrixValues>> SweepMembers(const Sweep& sweep) {
   if (sweep.search == SweepSearch::kGrid) {
     Parameters parameters;
@@ -154,11 +168,7 @@ Result<std::vector<MatrixValues>> SweepMembers(const Sweep& sweep) {
     return members;
   }
   std::vector<MatrixValues> members(static_cast<size_t>(sweep.trials));
-  for (size_t i = 0; i < members.size(); ++i) {
-    for (size_t p = 0; p < sweep.parameters.size(); ++p)
-      members[i][sweep.parameters[p].name] =
-          ValueAt(sweep.parameters[p], DrawUnit(sweep.seed, i, p));
-  }
+  for (size_t i = 0; i < members.size(); ++i) members[i] = DrawMember(sweep, i);
   return members;
 }
 
@@ -174,10 +184,25 @@ Result<std::vector<MatrixValues>> MembersOf(const Triggers& triggers) {
   return members;
 }
 
+Result<MatrixValues> MemberOf(const Triggers& triggers, size_t index) {
+  const Sweep& sweep = triggers.sweep;
+  const Status none = InvalidArgument("there is no member " + std::to_string(index));
+  if (!sweep.objective.empty() && sweep.search == SweepSearch::kRandom)
+    return index < static_cast<size_t>(sweep.trials) ? DrawMember(sweep, index)
+                                                     : Result<MatrixValues>(none);
+  TRY_ASSIGN(std::vector<MatrixValues> members, MembersOf(triggers));
+  return index < members.size() ? std::move(members[index]) : Result<MatrixValues>(none);
+}
+
 std::vector<size_t> MembersToCheck(const std::vector<MatrixValues>& members) {
+  // Each member is made from the whole text, whose length grows with the values.
+  constexpr size_t kWork = 200'000;
+  constexpr size_t kLeast = 16;
+  const size_t most =
+      std::clamp(kWork / std::max<size_t>(members.size(), 1), kLeast, kMaxCheckedMembers);
   std::set<std::pair<std::string, std::string>> seen;
   std::vector<size_t> indices;
-  for (size_t i = 0; i < members.size(); ++i) {
+  for (size_t i = 0; i < members.size() && indices.size() < most; ++i) {
     bool fresh = i == 0;
     for (const auto& value : members[i]) fresh |= seen.insert(value).second;
     if (fresh) indices.push_back(i);

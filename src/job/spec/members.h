@@ -17,8 +17,14 @@ namespace shoal::job {
 // InvalidArgument ("got …, expected …") for more than kMaxMembers, or none. O(members).
 Result<std::vector<MatrixValues>> MembersOf(const Triggers& triggers);
 
-// The members that together have every value of every parameter, so that each value is checked
-// without parsing every member. Indices, ascending.
+// One of them. InvalidArgument as from MembersOf, and for an index without a member. O(parameters)
+// for drawn values, else O(members).
+Result<MatrixValues> MemberOf(const Triggers& triggers, size_t index);
+
+// Members that together have every value of every parameter, so that each value is checked without
+// parsing every member: the first ones of them, so many that the work is bounded. Indices,
+// ascending.
+inline constexpr size_t kMaxCheckedMembers = 256;
 std::vector<size_t> MembersToCheck(const std::vector<MatrixValues>& members);
 
 }  // namespace shoal::job

@@ -64,6 +64,15 @@ TEST(Members, ExcludeTakesEveryCombinationThatItMatches) {
   EXPECT_THAT(MembersOf(triggers).status().message(), HasSubstr("no member"));
 }
 
+TEST(Members, ManyEntriesForManyCombinationsAreRefused) {
+  Triggers triggers;
+  std::vector<std::string> many;
+  for (int i = 0; i < 100; ++i) many.push_back(std::to_string(i));
+  triggers.matrix.parameters = {{"a", many}, {"b", many}};
+  triggers.matrix.include.assign(51, {{"a", "1"}, {"c", "2"}});
+  EXPECT_THAT(MembersOf(triggers).status().message(), HasSubstr("51 entries of include"));
+}
+
 TEST(Members, TooManyAreRefusedBeforeTheyAreMade) {
   Triggers triggers;
   std::vector<std::string> many;
@@ -144,6 +153,26 @@ TEST(Members, AGridHasTheEndsOfItsRanges) {
   EXPECT_EQ(members[8], (MatrixValues{{"lr", "0.1"}, {"n", "3"}, {"c", "a"}}));
   triggers.sweep.trials = 4;
   EXPECT_EQ(Members(triggers).size(), 4u);
+}
+
+TEST(Members, OneIsThatOfAll) {
+  auto sweep = SweepOf({{"lr", ParameterKind::kLogUniform, {}, 1e-4, 1e-1, 3}}, 20);
+  Triggers matrix;
+  matrix.matrix.parameters = {{"a", {"1", "2", "3"}}, {"b", {"x", "y"}}};
+  matrix.matrix.include = {{{"c", "z"}}};
+  Triggers grid = sweep;
+  grid.sweep.search = SweepSearch::kGrid;
+  for (const Triggers& triggers : {sweep, grid, matrix}) {
+    const auto all = Members(triggers);
+    for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(*MemberOf(triggers, i), all[i]);
+    EXPECT_EQ(MemberOf(triggers, all.size()).status().message(),
+              "there is no member " + std::to_string(all.size()));
+  }
+}
+
+TEST(Members, ThoseToCheckAreBounded) {
+  const auto triggers = SweepOf({{"lr", ParameterKind::kLogUniform, {}, 1e-4, 1e-1, 0}}, 10'000);
+  EXPECT_EQ(MembersToCheck(Members(triggers)).size(), 20u);
 }
 
 TEST(Members, ThoseToCheckHaveEveryValue) {
