@@ -7,6 +7,7 @@
 #include "api/process/state_lock.h"
 #include "base/file.h"
 #include "controller/files/state_home.h"
+#include "controller/schedules/schedule_record.h"
 #include "controller/store/open_store.h"
 #include "job/execution/job_dir.h"
 
@@ -26,7 +27,8 @@ bool HoldsSecrets(const fs::path& relative) {
 }
 
 // Copies regular files, directories and links below `from`. A file that disappears meanwhile is
-// left out, as are values of secrets; `skip`: the name of directories that are not copied.
+// left out, as are values of secrets; `skip`: of jobs: the name of directories that are not copied;
+// empty: everything is.
 Status CopyTree(const fs::path& from, const fs::path& to, const fs::path& skip,
                 BackupResult* result) {
   std::error_code error;
@@ -44,7 +46,7 @@ Status CopyTree(const fs::path& from, const fs::path& to, const fs::path& skip,
       TRY(MakeDirectories(target, kPrivate));
       continue;
     }
-    if (HoldsSecrets(at->path().lexically_relative(from))) continue;
+    if (!skip.empty() && HoldsSecrets(at->path().lexically_relative(from))) continue;
     std::error_code failed;
     if (fs::is_symlink(kind)) fs::copy_symlink(at->path(), target, failed);
     if (fs::is_regular_file(kind)) {
@@ -63,6 +65,9 @@ Status CopyTree(const fs::path& from, const fs::path& to, const fs::path& skip,
 Status CopyParts(const fs::path& from, const fs::path& to, BackupResult* result) {
   const fs::path scratch = job::JobDir("").scratch().filename();
   for (const char* part : {"jobs", "tls"}) TRY(CopyTree(from / part, to / part, scratch, result));
+  // Files of jobs that are made later.
+  for (const char* part : {controller::kGroupFolder, controller::kScheduleFolder})
+    TRY(CopyTree(from / part, to / part, {}, result));
   const fs::path token = from / kFirstTokenFile;
   std::error_code error;
   if (fs::exists(token, error)) fs::copy_file(token, to / kFirstTokenFile, error);

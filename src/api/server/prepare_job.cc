@@ -93,7 +93,7 @@ Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& sou
   if (fs::is_directory(folder, error)) parsed.directory = folder;
   if (!parsed.job.on_controller_loss) parsed.job.on_controller_loss = job::OnControllerLoss::kKeep;
   backend.engines->SetDefaults(parsed.engine, &parsed.job);
-  if (!source.tree.empty()) parsed.job.files = source.tree;
+  if (!source.tree.empty()) parsed.job.files = (backend.home.root() / source.tree).string();
   // Of the command that submits a single job, patterns are replaced already.
   if (controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job))
     controller::ExpandData(&parsed.job);

@@ -53,9 +53,10 @@ Status CheckOwner(const Call& call, const ScheduleRecord& schedule) {
                           " may change it");
 }
 
-void RemoveFiles(const ScheduleRecord& schedule) {
+void RemoveFiles(const Backend& backend, const ScheduleRecord& schedule) {
   std::error_code ignored;
-  if (!schedule.source.tree.empty()) std::filesystem::remove_all(schedule.source.tree, ignored);
+  if (!schedule.source.tree.empty())
+    std::filesystem::remove_all(backend.home.root() / schedule.source.tree, ignored);
 }
 
 Result<json::object> Put(const Backend& backend, const CallPtr& call, bool* fresh) {
@@ -86,7 +87,7 @@ Result<json::object> Put(const Backend& backend, const CallPtr& call, bool* fres
                                    "the request has no manifest; upload the files first, as "
                                    "`shoal schedule` does (docs/rest.md)"));
   TRY_ASSIGN(const std::filesystem::path tree, MakeFiles(backend, document));
-  if (!tree.empty()) TRY(KeepFiles(backend, tree, "schedules", &source));
+  if (!tree.empty()) TRY(KeepFiles(backend, tree, controller::kScheduleFolder, &source));
   ScheduleRecord schedule;
   schedule.name = name;
   schedule.stem = NewJobId(name);
@@ -94,11 +95,11 @@ Result<json::object> Put(const Backend& backend, const CallPtr& call, bool* fres
   schedule.schedule = times;
   const auto put = backend.schedules->Put(schedule);
   if (!put.ok()) {
-    RemoveFiles(schedule);
+    RemoveFiles(backend, schedule);
     return put.status();
   }
   *fresh = *put;
-  if (before.ok()) RemoveFiles(*before);
+  if (before.ok()) RemoveFiles(backend, *before);
   TRY_ASSIGN(const ScheduleRecord stored, backend.schedules->Get(call->team, name));
   return ScheduleToReply(backend, stored);
 }
@@ -135,7 +136,7 @@ void RemoveSchedule(const Backend& backend, const CallPtr& call) {
   const auto removed =
       backend.schedules->Remove(call->team, name, call->arguments.Boolean("stop", false));
   if (!removed.ok()) return call->answer(Problem(removed.status()));
-  RemoveFiles(*removed);
+  RemoveFiles(backend, *removed);
   call->answer({kNoContent, {}, ""});
 }
 

@@ -103,13 +103,14 @@ Result<fs::path> MakeFiles(const Backend& backend, const PlannedDocument& docume
 
 Status KeepFiles(const Backend& backend, const fs::path& tree, const std::string& folder,
                  controller::StoredSubmission* source) {
-  const fs::path kept = backend.home.root() / folder / tree.filename();
+  const std::string place = folder + "/" + tree.filename().string();
+  const fs::path kept = backend.home.root() / place;
   TRY(MakeDirectories(kept.parent_path(), 0700));
   std::error_code error;
   fs::rename(tree, kept, error);
   if (error)
     return Unavailable("the files cannot be moved to " + kept.string() + ": " + error.message());
-  source->tree = kept.string();
+  source->tree = place;  // relative, since a backup may be restored elsewhere
   return Status::Ok();
 }
 

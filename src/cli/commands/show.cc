@@ -194,8 +194,8 @@ constexpr const char* kShowFooter = R"help(Examples:
 
 void AddShow(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* sub =
-      app.add_subcommand("show", "Show a job or a group: state, tasks, results, history, curves; or a model");
+  CLI::App* sub = app.add_subcommand(
+      "show", "Show a job or a group: state, tasks, results, history, curves; or a model");
   sub->add_option("JOB", arguments->prefix, "Name of the job, or an unambiguous prefix")
       ->required();
   sub->add_flag("--curves", arguments->curves, "Draw the numbers that its tasks reported");

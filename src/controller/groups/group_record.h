@@ -29,7 +29,7 @@ struct StoredSubmission {
   std::string user;
   std::string engine;
   std::string directory;  // as requested; may be empty
-  std::string tree;       // a copy of the directory `files`; empty: the job has none
+  std::string tree;  // a copy of the directory `files`, below the state; empty: the job has none
 };
 
 json::object ToJson(const StoredSubmission& source);

@@ -250,8 +250,8 @@ void JobGroups::StoreDirty() {
       std::error_code ignored;
       // A scheduled run's files are those of the schedule.
       const std::filesystem::path tree = active.record.source.tree;
-      if (tree.parent_path() == options_.home.root() / kGroupFolder)
-        std::filesystem::remove_all(tree, ignored);
+      if (tree.parent_path() == kGroupFolder)
+        std::filesystem::remove_all(options_.home.root() / tree, ignored);
       it = active_.erase(it);
     } else {
       ++it;

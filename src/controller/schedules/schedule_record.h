@@ -16,6 +16,8 @@ namespace shoal::controller {
 
 // The kind of the records; the key is TEAM/NAME.
 inline constexpr const char* kScheduleKind = "schedule";
+// Folder of the server's state with the `tree` of schedules.
+inline constexpr const char* kScheduleFolder = "schedules";
 // Label of a run's job: the schedule's name.
 inline constexpr const char* kScheduleLabel = "shoal.schedule";
 

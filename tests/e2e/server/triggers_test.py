@@ -155,6 +155,23 @@ class TriggersTest(unittest.TestCase):
         reply = self.server.post("/teams/red/schedules/nightly/run", {})
         self.assertEqual((reply.status, reply.detail), (403, "the user ann, who submitted it, is disabled"))
 
+    def test_files_of_groups_and_schedules(self):
+        os.makedirs(os.path.join(self.place, "code"))
+        with open(os.path.join(self.place, "code", "main.sh"), "w", encoding="utf-8") as file:
+            file.write("echo member $1 > $SHOAL_OUTPUT/said\n")
+        text = "name: shipped\nfiles: code\ncommand: [sh, main.sh, '{{matrix.n}}']\nmatrix: {n: [1, 2, 3], limit: 1}\n"
+        (group,) = self.submit(text)
+        self.assertEqual(self.group(group)["counts"], {"succeeded": 3})
+        self.assertEqual(os.listdir(os.path.join(self.server.state, "groups")), [])
+        self.schedule(text + "schedule: {cron: '0 0 1 1 *'}\n")
+        os.remove(os.path.join(self.place, "code", "main.sh"))  # the server has its copy
+        code, out, err = self.server.shoal("schedule", "--run", "shipped", "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.group(json.loads(out)["run"])["counts"], {"succeeded": 3})
+        self.assertEqual(len(os.listdir(os.path.join(self.server.state, "schedules"))), 1)
+        self.assertEqual(self.server.shoal("schedule", "--remove", "shipped")[0], 0)
+        self.assertEqual(os.listdir(os.path.join(self.server.state, "schedules")), [])
+
     def test_patterns_of_data(self):
         os.makedirs(os.path.join(self.place, "news"))
         for name in "ab":
