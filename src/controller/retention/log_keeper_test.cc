@@ -91,7 +91,7 @@ class LogKeeperTest : public testing::Test {
     task.role = key.role;
     task.index = key.index;
     task.attempt = key.attempt;
-    task.state = job::TaskState::kSucceeded;
+    task.state = job::TaskState::kEnded;
     task.end = job::TaskEnd{};
     Append(id, TaskEvent(RealClock::Get()->Wall(), task));
   }
