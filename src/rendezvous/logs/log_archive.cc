@@ -139,6 +139,11 @@ std::optional<LogKey> ParseArchiveFileName(std::string_view name) {
   return ParseLogFileName(name);
 }
 
+void LogArchive::FreeContext::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDCtx(context); }
+
+LogArchive::LogArchive(UniqueFd fd, std::vector<Frame> frames, int64_t size)
+    : fd_(std::move(fd)), frames_(std::move(frames)), size_(size), context_(ZSTD_createDCtx()) {}
+
 Result<LogArchive> LogArchive::Open(const std::filesystem::path& path) {
   TRY_ASSIGN(UniqueFd fd, OpenFile(path, O_RDONLY));
   TRY_ASSIGN(const Table table, ReadTable(fd.get(), path));
@@ -166,8 +171,8 @@ Status LogArchive::Load(int64_t number) {
   if (got != static_cast<ssize_t>(packed_.size())) return DataLoss("a compressed log is cut off");
   const int64_t expected = std::min(kArchiveFrame, size_ - number * kArchiveFrame);
   bytes_.resize(static_cast<size_t>(kArchiveFrame));
-  const size_t bytes =
-      ZSTD_decompress(bytes_.data(), bytes_.size(), packed_.data(), packed_.size());
+  const size_t bytes = ZSTD_decompressDCtx(context_.get(), bytes_.data(), bytes_.size(),
+                                           packed_.data(), packed_.size());
   if (ZSTD_isError(bytes) != 0)
     return DataLoss(std::string("a compressed log is damaged: ") + ZSTD_getErrorName(bytes));
   if (static_cast<int64_t>(bytes) != expected)

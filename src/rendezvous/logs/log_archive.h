@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "rendezvous/logs/log_segment.h"
+
+struct ZSTD_DCtx_s;  // of zstd.h
 
 namespace shoal::rendezvous {
 
@@ -42,14 +45,17 @@ class LogArchive {
     int64_t begin = 0;  // in the file
     int64_t bytes = 0;  // likewise
   };
-  LogArchive(UniqueFd fd, std::vector<Frame> frames, int64_t size)
-      : fd_(std::move(fd)), frames_(std::move(frames)), size_(size) {}
+  struct FreeContext {
+    void operator()(ZSTD_DCtx_s* context) const;
+  };
+  LogArchive(UniqueFd fd, std::vector<Frame> frames, int64_t size);
   Status Load(int64_t number);
 
   UniqueFd fd_;
   std::vector<Frame> frames_;
   int64_t size_;
-  int64_t loaded_ = -1;  // number of the frame in bytes_
+  std::unique_ptr<ZSTD_DCtx_s, FreeContext> context_;  // made once: it has 160 KB
+  int64_t loaded_ = -1;                                // number of the frame in bytes_
   std::string packed_;
   std::string bytes_;
 };
