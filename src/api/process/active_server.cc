@@ -3,24 +3,20 @@
 #include <atomic>
 #include <utility>
 
-#include "api/forward/forwarder_config.h"
-#include "api/forward/log_forwarder.h"
 #include "api/people/people.h"
 #include "api/people/policy.h"
+#include "api/process/observability_services.h"
 #include "api/server/followers.h"
 #include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
 #include "api/server/rest_server.h"
 #include "api/server/submit_document.h"
 #include "api/server/uploads.h"
-#include "api/webhooks/dispatcher.h"
-#include "api/webhooks/webhook.h"
 #include "base/id.h"
 #include "base/private_files.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/state_home.h"
 #include "controller/groups/job_groups.h"
-#include "controller/retention/log_keeper.h"
 #include "controller/schedules/job_schedules.h"
 #include "controller/supervisor/supervisor.h"
 #include "host/files/blob_cache.h"
@@ -43,10 +39,7 @@ class LeadingServer final : public ActiveServer {
     rest_.reset();
     schedules_.reset();
     groups_.reset();
-    observed_.reset();
-    forwarders_.clear();
-    log_keeper_.reset();
-    dispatcher_.reset();
+    observability_.reset();
     followers_.reset();
     supervisor_.reset();
   }
@@ -58,10 +51,9 @@ class LeadingServer final : public ActiveServer {
     TRY(StartSupervisor());
     TRY(StartGroups());
     TRY(StartFollowers());
-    TRY(StartWebhooks());
-    TRY(StartLogKeeper());
-    TRY(StartForwarders());
-    ObserveJobs();
+    TRY_ASSIGN(observability_,
+               ObservabilityServices::Start({&server_, options_.store, supervisor_.get(),
+                                             secrets_.get(), policies_.get(), home_}));
     return Status::Ok();
   }
 
@@ -222,73 +214,6 @@ class LeadingServer final : public ActiveServer {
     return Status::Ok();
   }
 
-  Status StartWebhooks() {
-    auto addresses = net::AddressPolicy::Make(server_.webhook_allow);
-    if (!addresses.ok()) return addresses.status().With("--webhook-allow");
-    webhooks_ =
-        std::make_unique<Webhooks>(&options_.store->records(), secrets_.get(), server_.clock);
-    WebhookDispatcherOptions options;
-    options.store = options_.store;
-    options.webhooks = webhooks_.get();
-    options.clock = server_.clock;
-    options.send = [rule = std::move(*addresses), clock = server_.clock](const Webhook& webhook,
-                                                                         const JobChange& change) {
-      return SendWebhook(webhook, change, clock->Wall(), rule);
-    };
-    TRY_ASSIGN(dispatcher_, WebhookDispatcher::Start(std::move(options)));
-    return Status::Ok();
-  }
-
-  Status StartLogKeeper() {
-    controller::LogKeeperOptions options;
-    options.store = options_.store;
-    options.home = home_;
-    options.clock = server_.clock;
-    options.limits_of = [this](const std::string& team) -> Result<controller::LogLimits> {
-      TRY_ASSIGN(const Policy policy, policies_->Of(team));
-      controller::LogLimits limits;
-      if (policy.log_days) limits.keep = std::chrono::hours(24) * *policy.log_days;
-      limits.bytes = policy.log_bytes;
-      return limits;
-    };
-    TRY_ASSIGN(log_keeper_, controller::LogKeeper::Start(std::move(options)));
-    return Status::Ok();
-  }
-
-  Status StartForwarders() {
-    if (server_.forward_file.empty()) return Status::Ok();
-    TRY_ASSIGN(const auto configs, ReadForwarders(server_.forward_file));
-    for (const ForwarderConfig& config : configs) {
-      LogForwarderOptions options;
-      options.config = config;
-      TRY_ASSIGN(options.sink, MakeLogSink(config));
-      options.store = options_.store;
-      options.home = home_;
-      options.clock = server_.clock;
-      TRY_ASSIGN(auto forwarder, LogForwarder::Start(std::move(options)));
-      forwarders_.push_back(std::move(forwarder));
-    }
-    return Status::Ok();
-  }
-
-  // Called on the supervisor's thread.
-  void ObserveJobs() {
-    controller::JobsObserver observer;
-    observer.on_log = [this](const std::string& id, const controller::LogKey&, int64_t,
-                             std::string_view) {
-      for (const auto& forwarder : forwarders_) forwarder->Grew(id);
-    };
-    observer.on_end = [this](const std::string&, const controller::JobRecord& record) {
-      if (job::IsFinal(record.state)) ++EndedJobs(record.state);
-    };
-    observed_ = supervisor_->Observe(std::move(observer));
-  }
-
-  std::atomic<uint64_t>& EndedJobs(job::JobState state) {
-    if (state == job::JobState::kSucceeded) return succeeded_;
-    return state == job::JobState::kFailed ? failed_ : cancelled_;
-  }
-
   void StartRest() {
     Backend backend;
     backend.store = options_.store;
@@ -304,11 +229,7 @@ class LeadingServer final : public ActiveServer {
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
     backend.readiness = readiness_.get();
-    backend.observability.webhooks = webhooks_.get();
-    backend.observability.dispatcher = dispatcher_.get();
-    backend.observability.log_keeper = log_keeper_.get();
-    for (const auto& forwarder : forwarders_)
-      backend.observability.forwarders.push_back(forwarder.get());
+    backend.observability = observability_->handles();
     backend.clock = server_.clock;
     backend.home = home_;
     backend.default_engine = server_.default_engine;
@@ -317,11 +238,6 @@ class LeadingServer final : public ActiveServer {
     backend.epoch = options_.lead.epoch;
     backend.stopping = [this] { return stopping_.load(); };
     backend.leading = [lead = options_.lead] { return lead.held(); };
-    backend.observability.ended_jobs = [this] {
-      return std::map<job::JobState, uint64_t>{{job::JobState::kSucceeded, succeeded_.load()},
-                                               {job::JobState::kFailed, failed_.load()},
-                                               {job::JobState::kCancelled, cancelled_.load()}};
-    };
     backend.http_stats = [this] {
       const net::HttpServer* const http = started_http_.load();
       return http == nullptr ? net::HttpServerStats{} : http->stats();
@@ -349,12 +265,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;
-  std::unique_ptr<Webhooks> webhooks_;
-  std::unique_ptr<WebhookDispatcher> dispatcher_;
-  std::unique_ptr<controller::LogKeeper> log_keeper_;
-  std::vector<std::unique_ptr<LogForwarder>> forwarders_;
-  std::atomic<uint64_t> succeeded_{0}, failed_{0}, cancelled_{0};  // jobs
-  std::unique_ptr<controller::Supervisor::Observation> observed_;
+  std::unique_ptr<ObservabilityServices> observability_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<net::HttpServer> http_;
   std::atomic<bool> stopping_{false};

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "api/rest/route.h"
+#include "api/rest/webhook_routes.h"
 
 namespace shoal::api {
 namespace {
@@ -24,8 +25,7 @@ constexpr int64_t kTenYears = int64_t{10} * 365 * 86400;
 constexpr int64_t kMaxPoints = 100'000;
 constexpr int64_t kMaxLogRead = int64_t{8} << 20;
 constexpr int64_t kMaxSecretText = int64_t{88} << 10;  // 64 KiB in base64
-constexpr int64_t kMaxWebhookUrl = 2048;
-constexpr size_t kSecretBody = size_t{512} << 10;  // as JSON with escapes
+constexpr size_t kSecretBody = size_t{512} << 10;      // as JSON with escapes
 
 Parameter Text(std::string_view name, std::string_view doc, int64_t most = 256) {
   return {.name = name, .least = 1, .most = most, .doc = doc};
@@ -521,50 +521,6 @@ std::vector<Route> SecretRoutes() {
        .doc = "Removes a secret; running jobs keep what they have", .access = kTeam,
        .role = Role::kOperator, .scope = Scope::kJobsWrite, .audited = Audited::kChange,
        .status = 204, .reply = Reply::kNothing},
-  };
-}
-
-std::vector<Parameter> WebhookFields() {
-  return {Text("url", "Where messages are sent; stored sealed [as before]", kMaxWebhookUrl),
-          Choice("format", "json|slack", "Their format [json]"),
-          {.name = "events", .kind = Kind::kTexts, .most = 10,
-           .doc = "submitted, admitted, starting, running, suspended, queued, finishing, succeeded, "
-                  "failed, cancelled [submitted, running, suspended, succeeded, failed, cancelled]"},
-          Text("secret", "The key of signatures, `whsec_` and 24 to 64 bytes in base64 [as before, "
-                         "else a new one]", 128)};
-}
-
-std::vector<Route> WebhookRoutes() {
-  using enum Access;
-  const auto read = Scope::kJobsRead;
-  const auto write = Scope::kJobsWrite;
-  return {
-      {.operation = Operation::kListServerWebhooks, .path = "/api/v1/webhooks",
-       .name = "listServerWebhooks",
-       .doc = "The webhooks for the jobs of all teams, with how far each was told (docs/webhooks.md)",
-       .access = kServer, .scope = read, .schema = "Webhooks"},
-      {.operation = Operation::kSetServerWebhook, .method = Method::kPut,
-       .path = "/api/v1/webhooks/{name}", .name = "setServerWebhook",
-       .doc = "Makes or replaces one. The reply of a new one has its secret, once",
-       .access = kServer, .scope = write, .audited = Audited::kChange, .body = Body::kJson,
-       .fields = WebhookFields(), .max_body = kSmallBody, .schema = "Webhook"},
-      {.operation = Operation::kRemoveServerWebhook, .method = Method::kDelete,
-       .path = "/api/v1/webhooks/{name}", .name = "removeServerWebhook", .doc = "Removes one",
-       .access = kServer, .scope = write, .audited = Audited::kChange, .status = 204,
-       .reply = Reply::kNothing},
-      {.operation = Operation::kListWebhooks, .path = "/api/v1/teams/{team}/webhooks",
-       .name = "listWebhooks", .doc = "The webhooks for the team's jobs", .access = kTeam,
-       .role = Role::kMember, .scope = read, .schema = "Webhooks"},
-      {.operation = Operation::kSetWebhook, .method = Method::kPut,
-       .path = "/api/v1/teams/{team}/webhooks/{name}", .name = "setWebhook",
-       .doc = "Makes or replaces one. The reply of a new one has its secret, once",
-       .access = kTeam, .role = Role::kOperator, .scope = write, .audited = Audited::kChange,
-       .body = Body::kJson, .fields = WebhookFields(), .max_body = kSmallBody,
-       .schema = "Webhook"},
-      {.operation = Operation::kRemoveWebhook, .method = Method::kDelete,
-       .path = "/api/v1/teams/{team}/webhooks/{name}", .name = "removeWebhook",
-       .doc = "Removes one", .access = kTeam, .role = Role::kOperator, .scope = write,
-       .audited = Audited::kChange, .status = 204, .reply = Reply::kNothing},
   };
 }
 

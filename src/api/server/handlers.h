@@ -103,7 +103,7 @@ void ListSecrets(const Backend& backend, const CallPtr& call);
 void SetSecret(const Backend& backend, const CallPtr& call);
 void RemoveSecret(const Backend& backend, const CallPtr& call);
 
-// webhook_handlers.cc
+// webhooks/webhook_handlers.cc
 void ListServerWebhooks(const Backend& backend, const CallPtr& call);
 void SetServerWebhook(const Backend& backend, const CallPtr& call);
 void RemoveServerWebhook(const Backend& backend, const CallPtr& call);

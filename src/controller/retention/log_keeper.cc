@@ -45,6 +45,7 @@ int64_t DiskBytes(const fs::path& logs) {
 std::string SizeText(int64_t bytes) {
   constexpr double kGib = 1 << 30;
   constexpr double kMib = 1 << 20;
+  if (bytes < static_cast<int64_t>(kMib)) return std::to_string(bytes) + " bytes";
   char text[64] = {};
   const auto value = static_cast<double>(bytes);
   std::snprintf(text, sizeof text, value >= kGib ? "%.1f GiB" : "%.1f MiB",
@@ -245,7 +246,7 @@ Status LogKeeper::EnforceJob(const JobSummary& job, WallTime now) {
   if (!ended || !limits.bytes || used <= *limits.bytes) return Status::Ok();
   used -= bytes;
   const std::string why = "the logs of team " + job.team + " are limited to " +
-                          SizeText(*limits.bytes) + ", and newer ones take them";
+                          SizeText(*limits.bytes) + ", which newer ones take up";
   const Status removed = RemoveLogs(job, why, now);
   used = std::max(used, *limits.bytes);  // older ones go, too
   return removed;
