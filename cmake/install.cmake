@@ -3,6 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS shoal)
 install(DIRECTORY include/shoal TYPE INCLUDE)
+install(DIRECTORY deploy/grafana deploy/prometheus DESTINATION ${CMAKE_INSTALL_DATADIR}/shoal) # docs/metrics.md
 install(EXPORT shoalTargets NAMESPACE shoal:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/shoal)
 file(WRITE ${PROJECT_BINARY_DIR}/shoalConfig.cmake
   "include(\${CMAKE_CURRENT_LIST_DIR}/shoalTargets.cmake)\n")

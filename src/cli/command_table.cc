@@ -23,6 +23,7 @@ const std::vector<Command>& Commands() {
       {"plot", "Jobs", AddPlot, nullptr, true},
       {"outputs", "Jobs", AddOutputs, nullptr, true},
       {"secret", "Jobs", AddSecret, nullptr, true},
+      {"webhook", "Jobs", AddWebhook, nullptr, true},
       {"exec", "Jobs", AddExec, CountArgsBeforeCommand},
       {"forward", "Jobs", AddForward},
       {"tables", "Jobs", AddTables},

@@ -44,8 +44,10 @@ Result<UniqueFd> ConnectTo(const addrinfo& address, Deadline deadline) {
   return Unavailable(std::strerror(error));
 }
 
-// Each of the name's addresses in its turn. The resolver has deadlines of its own.
-Result<UniqueFd> Dial(const std::string& host, uint16_t port, Deadline deadline) {
+// Each of the name's addresses in its turn. The resolver has deadlines of its own. `allowed`: null
+// for every address.
+Result<UniqueFd> Dial(const std::string& host, uint16_t port, Deadline deadline,
+                      const AddressPolicy* allowed) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -55,6 +57,11 @@ Result<UniqueFd> Dial(const std::string& host, uint16_t port, Deadline deadline)
     return Unavailable("the name " + host + " does not resolve: " + ::gai_strerror(error));
   Status last = Unavailable("no address");
   for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
+    const Status permitted = allowed == nullptr ? Status::Ok() : allowed->Check(*one->ai_addr);
+    if (!permitted.ok()) {
+      last = permitted;
+      continue;
+    }
     auto fd = ConnectTo(*one, deadline);
     if (fd.ok()) return fd;
     last = fd.status();
@@ -125,7 +132,8 @@ Result<Url> ParseUrl(const std::string& text) {
 }
 
 Result<std::unique_ptr<HttpClient>> HttpClient::Make(const std::string& url, const TlsOptions& tls,
-                                                     const std::string& proxy) {
+                                                     const std::string& proxy,
+                                                     const AddressPolicy* addresses) {
   TRY_ASSIGN(const Url parsed, ParseUrl(url));
   Url through;
   if (!proxy.empty()) {
@@ -141,7 +149,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Make(const std::string& url, con
     TRY_ASSIGN(context, TlsContext::Make(tls));
   }
   return std::unique_ptr<HttpClient>(
-      new HttpClient(url, parsed, std::move(context), std::move(through)));
+      new HttpClient(url, parsed, std::move(context), std::move(through), addresses));
 }
 
 std::string HttpClient::host() const { return FormatHostPort(url_.host, url_.port); }
@@ -149,7 +157,8 @@ std::string HttpClient::host() const { return FormatHostPort(url_.host, url_.por
 Result<std::unique_ptr<ByteChannel>> HttpClient::ConnectBy(Deadline deadline) const {
   const bool direct = proxy_.host.empty();
   const std::string at = direct ? text_ : text_ + " (by the proxy " + proxy_.host + ")";
-  auto fd = Dial(direct ? url_.host : proxy_.host, direct ? url_.port : proxy_.port, deadline);
+  auto fd = Dial(direct ? url_.host : proxy_.host, direct ? url_.port : proxy_.port, deadline,
+                 direct ? addresses_ : nullptr);
   if (!fd.ok()) return fd.status().With(at);
   if (!direct) {
     // The channel owns its socket, and TLS wants it afterwards.

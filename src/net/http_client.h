@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "net/address_policy.h"
 #include "net/byte_channel.h"
 #include "net/http.h"
 #include "net/tls.h"
@@ -37,9 +38,11 @@ struct UpgradedChannel {
 class HttpClient {
  public:
   // `proxy`: http://[USER:PASSWORD@]HOST:PORT, through which the connection goes (CONNECT); empty:
-  // none.
+  // none. `addresses`, where given, must outlive the client: connections to other addresses fail
+  // with PermissionDenied; not together with a proxy, which resolves the name itself.
   static Result<std::unique_ptr<HttpClient>> Make(const std::string& url, const TlsOptions& tls,
-                                                  const std::string& proxy = "");
+                                                  const std::string& proxy = "",
+                                                  const AddressPolicy* addresses = nullptr);
 
   const std::string& url() const { return text_; }
   // Of the header Host.
@@ -61,17 +64,20 @@ class HttpClient {
   Result<std::unique_ptr<ByteChannel>> Connect(std::chrono::milliseconds timeout) const;
 
  private:
-  HttpClient(std::string text, Url url, std::shared_ptr<const TlsContext> tls, Url proxy)
+  HttpClient(std::string text, Url url, std::shared_ptr<const TlsContext> tls, Url proxy,
+             const AddressPolicy* addresses)
       : text_(std::move(text)),
         url_(std::move(url)),
         tls_(std::move(tls)),
-        proxy_(std::move(proxy)) {}
+        proxy_(std::move(proxy)),
+        addresses_(addresses) {}
   Result<std::unique_ptr<ByteChannel>> ConnectBy(Deadline deadline) const;
 
   const std::string text_;
   const Url url_;
   const std::shared_ptr<const TlsContext> tls_;
-  const Url proxy_;  // host empty: none
+  const Url proxy_;                       // host empty: none
+  const AddressPolicy* const addresses_;  // null: every address
 };
 
 }  // namespace shoal::net

@@ -428,7 +428,7 @@ Result<std::vector<LogInfo>> RemoteJobs::SelectLogs(const std::string& id,
                                                     const LogSelection& selection) {
   TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id, "/logs")));
   TRY_ASSIGN(const std::vector<LogInfo> all, ParseItems<LogInfo>(reply, ParseLogReply));
-  return controller::SelectLogs(all, selection);
+  return controller::SelectLogs(all, selection, GetStringOr(reply, "removed", ""));
 }
 
 Result<std::string> RemoteJobs::ReadLog(const std::string& id, const LogKey& key, int64_t offset,

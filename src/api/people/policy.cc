@@ -219,7 +219,15 @@ json::object ToJson(const Policy& policy) {
   json::object fields;
   for (const auto& [field, value] : policy.fields) fields[field] = value;
   if (!fields.empty()) object["fields"] = std::move(fields);
+  if (policy.log_days) object["log_days"] = *policy.log_days;
+  if (policy.log_bytes) object["log_bytes"] = *policy.log_bytes;
   return object;
+}
+
+static Result<int64_t> NumberOf(const json::value& value, const std::string& name, int64_t least) {
+  if (value.is_int64() && value.get_int64() >= least) return value.get_int64();
+  return InvalidArgument(name + ": got " + ToText(value) + ", expected an integer of at least " +
+                         std::to_string(least));
 }
 
 Result<Policy> ParsePolicy(const json::object& object) {
@@ -240,10 +248,16 @@ Result<Policy> ParsePolicy(const json::object& object) {
           return InvalidArgument("fields: " + std::string(field) + ": expected a text");
         policy.fields.emplace(field, text.get_string());
       }
+    } else if (name == "log_days") {
+      TRY_ASSIGN(policy.log_days, NumberOf(value, name, 1));
+    } else if (name == "log_bytes") {
+      TRY_ASSIGN(policy.log_bytes, NumberOf(value, name, 0));
     } else {
       return InvalidArgument(
-          name + ": expected one of engines, images, paths, forbidden and " + "fields" +
-          job::DidYouMean(name, {"engines", "images", "paths", "forbidden", "fields"}));
+          name +
+          ": expected one of engines, images, paths, forbidden, fields, log_days and log_bytes" +
+          job::DidYouMean(name, {"engines", "images", "paths", "forbidden", "fields", "log_days",
+                                 "log_bytes"}));
     }
   }
   TRY(CheckNames(policy));

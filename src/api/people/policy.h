@@ -27,6 +27,9 @@ struct Policy {
   std::vector<std::string> forbidden;
   // Fields with the values that every job of the team has: "kubernetes.namespace" → "red".
   std::map<std::string, std::string> fields;
+  // When logs are removed before the records of their jobs (controller/retention).
+  std::optional<int64_t> log_days;   // after the job's end
+  std::optional<int64_t> log_bytes;  // on the disk, of all jobs of a team
 };
 
 json::object ToJson(const Policy& policy);

@@ -86,8 +86,9 @@ TEST(Policy, IsReadStrictly) {
     return ParsePolicy(ParseJsonObject(text).value()).status().message();
   };
   EXPECT_EQ(message(R"({"engine": []})"),
-            "engine: expected one of engines, images, paths, forbidden and fields; did you mean "
-            "'engines'?");
+            "engine: expected one of engines, images, paths, forbidden, fields, log_days and "
+            "log_bytes; did you mean 'engines'?");
+  EXPECT_THAT(message(R"({"log_days": 0})"), HasSubstr("log_days: got 0, expected an integer"));
   EXPECT_THAT(message(R"({"forbidden": ["slurm.option"]})"),
               HasSubstr("forbidden: got slurm.option, which is no field of job files"));
   EXPECT_THAT(message(R"({"fields": {"kubernetes.name": "x"}})"),
@@ -97,7 +98,7 @@ TEST(Policy, IsReadStrictly) {
   EXPECT_THAT(message(R"({"images": [""]})"), HasSubstr("expected a list"));
   EXPECT_THAT(message(R"({"fields": []})"), HasSubstr("expected one of"));
   const std::string text =
-      R"({"engines":["a"],"images":[],"paths":["/x"],"forbidden":["slurm.*"],"fields":{"slurm.account":"red"}})";
+      R"({"engines":["a"],"images":[],"paths":["/x"],"forbidden":["slurm.*"],"fields":{"slurm.account":"red"},"log_days":30,"log_bytes":5})";
   EXPECT_EQ(ToText(ToJson(PolicyOf(text))), text);
 }
 

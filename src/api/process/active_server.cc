@@ -5,6 +5,7 @@
 
 #include "api/people/people.h"
 #include "api/people/policy.h"
+#include "api/process/observability_services.h"
 #include "api/server/followers.h"
 #include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
@@ -38,6 +39,7 @@ class LeadingServer final : public ActiveServer {
     rest_.reset();
     schedules_.reset();
     groups_.reset();
+    observability_.reset();
     followers_.reset();
     supervisor_.reset();
   }
@@ -48,7 +50,11 @@ class LeadingServer final : public ActiveServer {
     TRY(MakeEngines());
     TRY(StartSupervisor());
     TRY(StartGroups());
-    return StartFollowers();
+    TRY(StartFollowers());
+    TRY_ASSIGN(observability_,
+               ObservabilityServices::Start({&server_, options_.store, supervisor_.get(),
+                                             secrets_.get(), policies_.get(), home_}));
+    return Status::Ok();
   }
 
   Status Listen(uint16_t port) override {
@@ -223,6 +229,7 @@ class LeadingServer final : public ActiveServer {
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
     backend.readiness = readiness_.get();
+    backend.observability = observability_->handles();
     backend.clock = server_.clock;
     backend.home = home_;
     backend.default_engine = server_.default_engine;
@@ -258,6 +265,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<Followers> followers_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;
+  std::unique_ptr<ObservabilityServices> observability_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<net::HttpServer> http_;
   std::atomic<bool> stopping_{false};

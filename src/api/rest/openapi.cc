@@ -44,7 +44,7 @@ json::object SchemaOf(const Parameter& parameter, bool in_query) {
     case Kind::kObjects:
       schema["type"] = "array";
       schema["maxItems"] = parameter.most;
-      schema["items"] = json::object{{"type", "string"}};
+      schema["items"] = json::object{{"type", "string"}, {"minLength", 1}};
       break;
   }
   if (!parameter.choices.empty()) {
@@ -67,10 +67,10 @@ json::array ParametersOf(const Route& route) {
   for (size_t open = rest.find('{'); open != std::string_view::npos; open = rest.find('{')) {
     const size_t close = rest.find('}', open);
     const std::string_view name = rest.substr(open + 1, close - open - 1);
-    all.push_back({{"name", name},
-                   {"in", "path"},
-                   {"required", true},
-                   {"schema", json::object{{"type", "string"}, {"maxLength", 128}}}});
+    json::object schema{{"type", "string"}, {"minLength", 1}, {"maxLength", 128}};
+    if (name == "sha256") schema["pattern"] = "^[0-9a-f]{64}$";
+    all.push_back(
+        {{"name", name}, {"in", "path"}, {"required", true}, {"schema", std::move(schema)}});
     rest.remove_prefix(close);
   }
   for (const Parameter& parameter : route.query) {

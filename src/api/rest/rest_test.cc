@@ -48,6 +48,10 @@ TEST(RouterTest, SaysWhatIsWrong) {
   ASSERT_EQ(StatusOf(method), 405);
   const auto& headers = std::get<net::HttpServerReply>(method).headers;
   EXPECT_EQ(headers.back(), (std::pair<std::string, std::string>("Allow", "POST, GET")));
+  // Not that of /files/{sha256}.
+  const auto missing = FindMatch(Request("GET", {"api", "v1", "files", "missing"}));
+  ASSERT_EQ(StatusOf(missing), 405);
+  EXPECT_EQ(std::get<net::HttpServerReply>(missing).headers.back().second, "POST");
   const auto version = FindMatch(Request("GET", {"api", "v2", "jobs"}));
   EXPECT_NE(std::get<net::HttpServerReply>(version).body.find("no version"), std::string::npos);
 }

@@ -84,6 +84,12 @@ enum class Operation : uint8_t {
   kListSecrets,
   kSetSecret,
   kRemoveSecret,
+  kListServerWebhooks,
+  kSetServerWebhook,
+  kRemoveServerWebhook,
+  kListWebhooks,
+  kSetWebhook,
+  kRemoveWebhook,
   kListAudit,
 };
 

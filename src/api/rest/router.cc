@@ -266,12 +266,22 @@ std::optional<int64_t> ParseTime(std::string_view text) {
          micros;
 }
 
+static bool IsTemplate(const Route& route) {
+  return route.path.find('{') != std::string_view::npos;
+}
+
 std::variant<Match, HttpServerReply> FindMatch(const HttpServerRequest& request) {
   constexpr int kNotFound = 404;
   constexpr int kWrongMethod = 405;
   std::string allowed;
+  // As OpenAPI has it, /files/missing is not what /files/{sha256} stands for.
+  const bool concrete = std::ranges::any_of(Routes(), [&request](const Route& route) {
+    json::object none;
+    return !IsTemplate(route) && MatchPath(route.path, request.path, &none);
+  });
   for (const Route& route : Routes()) {
     Match match{&route, {}};
+    if (concrete && IsTemplate(route)) continue;
     if (!MatchPath(route.path, request.path, &match.path)) continue;
     const std::string_view method = NameOf(route.method);
     if (method == request.method || (request.method == "HEAD" && route.method == Method::kGet))

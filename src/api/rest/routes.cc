@@ -2,6 +2,7 @@
 #include <array>
 
 #include "api/rest/route.h"
+#include "api/rest/webhook_routes.h"
 
 namespace shoal::api {
 namespace {
@@ -463,7 +464,11 @@ std::vector<Parameter> PolicyFields() {
           {.name = "forbidden", .kind = Kind::kTexts, .most = 1000,
            .doc = "Patterns of fields that job files must not have [none]"},
           {.name = "fields", .kind = Kind::kObject,
-           .doc = "Fields and the values that every job has, such as `kubernetes.namespace` [none]"}};
+           .doc = "Fields and the values that every job has, such as `kubernetes.namespace` [none]"},
+          Number("log_days", 1, 36'500, "Days after a job's end until its logs are removed [never]"),
+          Number("log_bytes", 0, kMaxBytes,
+                 "Bytes that the logs of all jobs may take on the disk; the oldest are removed "
+                 "[no limit]")};
 }
 
 std::vector<Route> PolicyRoutes() {
@@ -566,9 +571,10 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part : {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(),
-                           ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(),
-                           UserRoutes(), PolicyRoutes(), SecretRoutes(), TeamRoutes()})
+  for (const auto& part :
+       {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), ActionRoutes(), EventRoutes(),
+        SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), PolicyRoutes(), SecretRoutes(),
+        WebhookRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -156,7 +156,9 @@ void AddData(json::object* all) {
                                {"task", "attempt", "path", "bytes", "link"});
   json::object part =
       Object({{"sha256", Of("string")}, {"received", Of("integer")}}, {"sha256", "received"});
-  (*all)["Logs"] = Object({{"items", ListOf(std::move(log))}}, {"items"});
+  (*all)["Logs"] = Object(
+      {{"items", ListOf(std::move(log))}, {"removed", Text("Why the logs are gone, if they are")}},
+      {"items"});
   json::object series = Object({{"name", Text("TASK.METRIC, such as worker-0.loss")},
                                 {"points", Of("integer")},
                                 {"first_ms", Of("integer")},
@@ -216,7 +218,9 @@ void AddPeople(json::object* all) {
                              {"forbidden", ListOf(Of("string"))},
                              {"fields", json::object{{"type", "object"},
                                                      {"description", "Field → value"},
-                                                     {"additionalProperties", Of("string")}}}},
+                                                     {"additionalProperties", Of("string")}}},
+                             {"log_days", Of("integer")},
+                             {"log_bytes", Of("integer")}},
                             {});
   (*all)["Secrets"] = Object({{"items", ListOf(Object({{"name", Of("string")},
                                                        {"changed", Time("When it was set")},
@@ -232,6 +236,27 @@ void AddPeople(json::object* all) {
                                  {"team", Of("string")},
                                  {"detail", Of("object")}},
                                 {"seq", "time", "user", "action", "object"});
+}
+
+void AddWebhooks(json::object* all) {
+  (*all)["Webhook"] = Object(
+      {{"name", Of("string")},
+       {"url", Text("Where it leads; path and query are not returned")},
+       {"format", Of("string")},
+       {"events", ListOf(Of("string"))},
+       {"changed", Time("When it was set")},
+       {"by", Text("The user who set it")},
+       {"secret", Text("The key of signatures, in the reply of a new one")},
+       {"position",
+        json::object{{"type", "integer"}, {"description", "The event up to which it was told"}}},
+       {"delivered", Of("integer")},
+       {"dropped",
+        json::object{{"type", "integer"}, {"description", "Messages that were given up"}}},
+       {"error", Text("Of the last attempt, if it failed")},
+       {"failing_since", Time("Since when attempts fail")},
+       {"disabled", Of("boolean")}},
+      {"name", "url", "format", "events"});
+  (*all)["Webhooks"] = Object({{"items", ListOf(Ref("Webhook"))}}, {"items"});
 }
 
 }  // namespace
@@ -259,6 +284,7 @@ json::object ReplySchemas() {
   AddData(&all);
   AddGroups(&all);
   AddPeople(&all);
+  AddWebhooks(&all);
   all["JobPage"] = Page("Job");
   all["EventPage"] = Page("Event");
   all["UserPage"] = Page("User");

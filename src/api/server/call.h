@@ -5,9 +5,11 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/people/people.h"
 #include "api/people/policy.h"
@@ -29,13 +31,27 @@
 namespace shoal::controller {
 class JobGroups;
 class JobSchedules;
+class LogKeeper;
 }  // namespace shoal::controller
 
 namespace shoal::api {
 
 class Followers;
+class LogForwarder;
 class Readiness;
 class Uploads;
+class WebhookDispatcher;
+class Webhooks;
+
+// What tells of jobs outside of the server, and keeps their logs.
+struct Observability {
+  Webhooks* webhooks = nullptr;
+  WebhookDispatcher* dispatcher = nullptr;
+  controller::LogKeeper* log_keeper = nullptr;
+  std::vector<const LogForwarder*> forwarders = {};
+  // Jobs that have ended since this server's start, by final state; may be empty.
+  std::function<std::map<job::JobState, uint64_t>()> ended_jobs = {};
+};
 
 // What the handlers use. All pointers outlive the server; all objects are thread-safe.
 struct Backend {
@@ -52,6 +68,7 @@ struct Backend {
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;
   Readiness* readiness = nullptr;
+  Observability observability;
   const Clock* clock = nullptr;
   controller::StateHome home{std::filesystem::path()};
   std::string default_engine;

@@ -43,11 +43,14 @@ void AnswerFile(const CallPtr& call, const Result<UploadStatus>& status) {
 }  // namespace
 
 void ListLogs(const Backend& backend, const CallPtr& call) {
-  const auto logs = LogsOf(backend, *call).List();
+  const controller::LogStore store = LogsOf(backend, *call);
+  const auto logs = store.List();
   if (!logs.ok()) return call->answer(Problem(logs.status()));
   json::array items;
   for (const controller::LogInfo& log : *logs) items.push_back(LogToReply(log));
-  call->answer(JsonReply(kOk, json::object{{"items", std::move(items)}}));
+  json::object reply{{"items", std::move(items)}};
+  if (const std::string removed = store.Removed(); !removed.empty()) reply["removed"] = removed;
+  call->answer(JsonReply(kOk, reply));
 }
 
 void ReadLog(const Backend& backend, const CallPtr& call) {

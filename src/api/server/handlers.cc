@@ -73,6 +73,12 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kListSecrets, ListSecrets},
     {Operation::kSetSecret, SetSecret},
     {Operation::kRemoveSecret, RemoveSecret},
+    {Operation::kListServerWebhooks, ListServerWebhooks},
+    {Operation::kSetServerWebhook, SetServerWebhook},
+    {Operation::kRemoveServerWebhook, RemoveServerWebhook},
+    {Operation::kListWebhooks, ListWebhooks},
+    {Operation::kSetWebhook, SetWebhook},
+    {Operation::kRemoveWebhook, RemoveWebhook},
     {Operation::kListAudit, ListAudit},
 };
 

@@ -103,4 +103,12 @@ void ListSecrets(const Backend& backend, const CallPtr& call);
 void SetSecret(const Backend& backend, const CallPtr& call);
 void RemoveSecret(const Backend& backend, const CallPtr& call);
 
+// webhooks/webhook_handlers.cc
+void ListServerWebhooks(const Backend& backend, const CallPtr& call);
+void SetServerWebhook(const Backend& backend, const CallPtr& call);
+void RemoveServerWebhook(const Backend& backend, const CallPtr& call);
+void ListWebhooks(const Backend& backend, const CallPtr& call);
+void SetWebhook(const Backend& backend, const CallPtr& call);
+void RemoveWebhook(const Backend& backend, const CallPtr& call);
+
 }  // namespace shoal::api

@@ -12,8 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "api/forward/log_forwarder.h"
 #include "api/server/handlers.h"
+#include "api/webhooks/dispatcher.h"
 #include "base/file.h"
+#include "controller/retention/log_keeper.h"
 #include "controller/series/series_files.h"
 #include "controller/series/series_reader.h"
 
@@ -106,7 +109,7 @@ void AddLastValues(const Backend& backend, const std::vector<JobSummary>& jobs, 
     }
     for (const auto& [metric, total] : totals) {
       const double many = controller::IsSummedMetric(metric) ? 1 : total.tasks;
-      out->Sample(total.sum / many, Label("job", job.id) + "," + Label("team", job.team) + "," +
+      out->Sample(total.sum / many, Label("job_id", job.id) + "," + Label("team", job.team) + "," +
                                         Label("metric", metric));
     }
   }
@@ -125,6 +128,84 @@ void AddHttp(const Backend& backend, MetricsText* out) {
   out->Sample(static_cast<double>(stats.refused_connections));
   out->Family("shoal_http_connections", "gauge", "Open connections.");
   out->Sample(static_cast<double>(stats.connections));
+}
+
+void AddWebhooks(const Backend& backend, MetricsText* out) {
+  if (backend.observability.dispatcher == nullptr) return;
+  const WebhookCounters counters = backend.observability.dispatcher->counters();
+  out->Family("shoal_webhooks", "gauge", "Webhooks of the server and of all teams.");
+  out->Sample(static_cast<double>(counters.webhooks));
+  out->Family("shoal_webhooks_failing", "gauge",
+              "Webhooks whose last attempt failed, or which are disabled.");
+  out->Sample(static_cast<double>(counters.failing));
+  out->Family("shoal_webhook_messages_total", "counter", "Messages that receivers have accepted.");
+  out->Sample(static_cast<double>(counters.delivered));
+  out->Family("shoal_webhook_failures_total", "counter", "Attempts that failed.");
+  out->Sample(static_cast<double>(counters.failures));
+  out->Family("shoal_webhook_dropped_total", "counter", "Messages that were given up.");
+  out->Sample(static_cast<double>(counters.dropped));
+}
+
+void AddLogKeeper(const Backend& backend, MetricsText* out) {
+  if (backend.observability.log_keeper == nullptr) return;
+  const controller::LogKeeperCounters counters = backend.observability.log_keeper->counters();
+  const auto add = [out](const char* name, const char* help, uint64_t value) {
+    out->Family(name, "counter", help);
+    out->Sample(static_cast<double>(value));
+  };
+  add("shoal_logs_compressed_total", "Logs that were compressed.", counters.compressed);
+  add("shoal_logs_compressed_bytes_total", "Bytes of these logs before.",
+      counters.compressed_bytes);
+  add("shoal_logs_archive_bytes_total", "Bytes of these logs afterwards.", counters.archive_bytes);
+  add("shoal_logs_removed_jobs_total", "Jobs whose logs were removed by a team's limits.",
+      counters.removed_jobs);
+  add("shoal_logs_removed_bytes_total", "Bytes of these logs on the disk.", counters.removed_bytes);
+  add("shoal_logs_failures_total", "Logs that could not be compressed.", counters.failures);
+}
+
+// Forwarders are those of a file, at most kMaxForwarders.
+void AddForwarders(const Backend& backend, MetricsText* out) {
+  if (backend.observability.forwarders.empty()) return;
+  const auto add = [&](const char* name, const char* type, const char* help, auto value) {
+    out->Family(name, type, help);
+    for (const LogForwarder* forwarder : backend.observability.forwarders)
+      out->Sample(static_cast<double>(value(forwarder->counters())),
+                  Label("forwarder", forwarder->name()));
+  };
+  using Counters = const LogForwarderCounters&;
+  add("shoal_log_forward_lines_total", "counter", "Lines of logs that the receiver has taken.",
+      [](Counters counters) { return counters.lines; });
+  add("shoal_log_forward_bytes_total", "counter", "Bytes of these lines.",
+      [](Counters counters) { return counters.bytes; });
+  add("shoal_log_forward_failures_total", "counter", "Batches that failed, in part or as a whole.",
+      [](Counters counters) { return counters.failures; });
+  add("shoal_log_forward_rejected_total", "counter", "Lines that the receiver does not take.",
+      [](Counters counters) { return counters.rejected; });
+  add("shoal_log_forward_lost_logs_total", "counter",
+      "Logs that were removed before all of their lines were sent.",
+      [](Counters counters) { return counters.lost_logs; });
+  add("shoal_log_forward_jobs", "gauge", "Jobs with lines that may not have been sent.",
+      [](Counters counters) { return counters.jobs; });
+  add("shoal_log_forward_failing", "gauge", "1 while a batch is sent again.",
+      [](Counters counters) { return counters.failing ? 1 : 0; });
+}
+
+// Of all teams, so for administrators only.
+void AddEnded(const Backend& backend, MetricsText* out) {
+  if (!backend.observability.ended_jobs) return;
+  out->Family("shoal_jobs_ended_total", "counter",
+              "Jobs that have ended since the server's start.");
+  for (const auto& [state, count] : backend.observability.ended_jobs())
+    out->Sample(static_cast<double>(count), Label("state", job::NameOf(state)));
+}
+
+void AddDisk(const Backend& backend, MetricsText* out) {
+  std::error_code error;
+  const auto space = std::filesystem::space(backend.home.root(), error);
+  if (error) return;
+  out->Family("shoal_state_disk_free_bytes", "gauge",
+              "Bytes that the server may still write on the disk of its state directory.");
+  out->Sample(static_cast<double>(space.available));
 }
 
 void AddProcess(MetricsText* out) {
@@ -148,6 +229,10 @@ void AddProcess(MetricsText* out) {
     ++open;
   out->Family("process_open_fds", "gauge", "Open descriptors of the server.");
   out->Sample(static_cast<double>(open));
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  out->Family("process_max_fds", "gauge", "Descriptors that the server may open.");
+  out->Sample(static_cast<double>(files.rlim_cur));
 }
 
 }  // namespace
@@ -164,7 +249,12 @@ void AnswerMetrics(const Backend& backend, const CallPtr& call) {
   AddJobStates(page->jobs, &out);
   AddQueueAge(page->jobs, backend.clock->Wall(), &out);
   AddLastValues(backend, page->jobs, &out);
+  if (call->principal.administrator) AddEnded(backend, &out);
+  AddDisk(backend, &out);
   AddHttp(backend, &out);
+  AddWebhooks(backend, &out);
+  AddLogKeeper(backend, &out);
+  AddForwarders(backend, &out);
   AddProcess(&out);
   call->answer({kOk,
                 {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"},

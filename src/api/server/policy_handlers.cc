@@ -1,4 +1,5 @@
 #include "api/server/handlers.h"
+#include "controller/retention/log_keeper.h"
 
 namespace shoal::api {
 namespace {
@@ -21,6 +22,8 @@ void StorePolicy(const Backend& backend, const CallPtr& call, const std::string&
   const Status team_exists = team.empty() ? Status::Ok() : backend.people->GetTeam(team).status();
   if (!team_exists.ok()) return call->answer(Problem(team_exists));
   const Status stored = backend.policies->Set(team, *policy);
+  if (stored.ok() && backend.observability.log_keeper != nullptr)
+    backend.observability.log_keeper->CheckLimits();
   AnswerPolicy(call, stored.ok() ? policy : Result<Policy>(stored));
 }
 

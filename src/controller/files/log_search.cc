@@ -133,19 +133,31 @@ Result<bool> LogSearch::NextLog() {
   }
 }
 
+Status LogSearch::Open(const LogKey& key) {
+  auto segment = OpenFile(directory() / rendezvous::LogFileName(key), O_RDONLY);
+  if (segment.ok()) {
+    file_ = std::move(*segment);
+    return Status::Ok();
+  }
+  if (segment.status().code() != Code::kNotFound) return segment.status();
+  TRY_ASSIGN(auto archive,
+             rendezvous::LogArchive::Open(directory() / rendezvous::ArchiveFileName(key)));
+  archive_.emplace(std::move(archive));
+  return Status::Ok();
+}
+
 // The next piece of the log, in one buffer: a new one for each piece takes longer than the search,
 // since the kernel clears its pages.
 Result<std::string_view> LogSearch::Read(const LogKey& key) {
-  if (!file_.valid()) {
-    TRY_ASSIGN(file_, OpenFile(directory() / rendezvous::LogFileName(key), O_RDONLY));
-  }
+  if (!file_.valid() && !archive_) TRY(Open(key));
+  if (archive_) return archive_->Read(offset_);
   buffer_.resize(kPiece);
   const ssize_t got = ::pread(file_.get(), buffer_.data(), kPiece, offset_);
   if (got < 0) return ErrnoStatus(errno, rendezvous::LogFileName(key));
   const std::string_view piece(buffer_.data(), static_cast<size_t>(got));
   if (piece.find('\0') == std::string_view::npos) return piece;
   // Zeros may be those of a hole, which reads as a line.
-  TRY_ASSIGN(buffer_, rendezvous::ReadLog(directory(), key, offset_, kPiece));
+  TRY_ASSIGN(buffer_, rendezvous::ReadSegment(directory(), key, offset_, kPiece));
   return std::string_view(buffer_);
 }
 
@@ -182,6 +194,7 @@ Result<bool> LogSearch::Step(int64_t bytes, const OnFoundLine& on_found) {
       bytes -= kOpeningCost;
       scanner_.reset();
       file_.Reset();
+      archive_.reset();
       resume_job_.clear();
       offset_ = 0;
       ++log_;

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "controller/files/log_lines.h"
 #include "controller/files/log_store.h"
+#include "rendezvous/logs/log_archive.h"
 
 namespace shoal::controller {
 
@@ -77,6 +78,7 @@ class LogSearch {
  private:
   Result<bool> NextLog();
   void StartLog(const LogInfo& log);
+  Status Open(const LogKey& key);
   Result<std::string_view> Read(const LogKey& key);
   std::filesystem::path directory() const;
 
@@ -90,15 +92,16 @@ class LogSearch {
   std::string resume_job_;  // where to go on in the first page; empty: at its beginning
   LogKey resume_log_;
   int64_t resume_offset_ = 0;
-  bool listed_ = false;                   // sources_ are those of page_
-  size_t job_ = 0;                        // in sources_
-  bool opened_ = false;                   // logs_ are those of job_
-  std::vector<LogInfo> logs_;             // of that job, selected
-  size_t log_ = 0;                        // in logs_
-  int64_t offset_ = 0;                    // of the next byte
-  std::unique_ptr<LineScanner> scanner_;  // of logs_[log_]; none: not begun
-  UniqueFd file_;                         // likewise
-  std::string buffer_;                    // what Read returns
+  bool listed_ = false;                            // sources_ are those of page_
+  size_t job_ = 0;                                 // in sources_
+  bool opened_ = false;                            // logs_ are those of job_
+  std::vector<LogInfo> logs_;                      // of that job, selected
+  size_t log_ = 0;                                 // in logs_
+  int64_t offset_ = 0;                             // of the next byte
+  std::unique_ptr<LineScanner> scanner_;           // of logs_[log_]; none: not begun
+  UniqueFd file_;                                  // likewise, of a segment
+  std::optional<rendezvous::LogArchive> archive_;  // likewise, of a compressed log
+  std::string buffer_;                             // what Read returns
 };
 
 }  // namespace shoal::controller

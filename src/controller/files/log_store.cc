@@ -6,14 +6,18 @@
 #include <charconv>
 #include <map>
 
+#include "controller/retention/removed_logs.h"
 #include "controller/store/file_watch.h"
 #include "job/execution/job_dir.h"
+#include "rendezvous/logs/log_archive.h"
 #include "rendezvous/logs/log_segment.h"
 
 namespace shoal::controller {
 namespace {
 
 constexpr size_t kPiece = size_t{256} << 10;
+constexpr int64_t kPieceBytes = kPiece;
+static_assert(kPieceBytes == rendezvous::kArchiveFrame);
 
 std::string NameOfTask(const LogKey& key) { return fmt::format("{}-{}", key.role, key.index); }
 
@@ -103,24 +107,33 @@ Result<std::vector<LogInfo>> LogStore::List() const {
   if (error) return ErrnoStatus(error.value(), directory_.string());
   for (; it != std::filesystem::directory_iterator(); it.increment(error)) {
     if (error) return ErrnoStatus(error.value(), directory_.string());
-    const std::optional<LogKey> key = rendezvous::ParseLogFileName(it->path().filename().string());
+    const std::string name = it->path().filename().string();
+    std::optional<LogKey> key = rendezvous::ParseLogFileName(name);
+    if (!key) key = rendezvous::ParseArchiveFileName(name);
     if (!key) continue;
-    std::error_code gone;
-    const uintmax_t size = it->file_size(gone);
-    if (!gone) logs.push_back({*key, static_cast<int64_t>(size)});
+    const auto size = rendezvous::LogSize(directory_, *key);
+    if (size.ok()) logs.push_back({*key, *size});
   }
-  std::sort(logs.begin(), logs.end(),
-            [](const LogInfo& a, const LogInfo& b) { return a.key < b.key; });
+  std::ranges::sort(logs, {}, &LogInfo::key);
+  // A log that is being compressed is a segment and an archive for a moment.
+  const auto same = std::ranges::unique(logs, {}, &LogInfo::key);
+  logs.erase(same.begin(), same.end());
   return logs;
 }
 
 Result<std::vector<LogInfo>> LogStore::Select(const LogSelection& selection) const {
   TRY_ASSIGN(const std::vector<LogInfo> all, List());
-  return SelectLogs(all, selection);
+  return SelectLogs(all, selection, all.empty() ? Removed() : "");
+}
+
+std::string LogStore::Removed() const {
+  const auto removed = ReadRemovedLogs(directory_);
+  return removed ? SentenceOf(*removed) : std::string();
 }
 
 Result<std::vector<LogInfo>> SelectLogs(const std::vector<LogInfo>& all,
-                                        const LogSelection& selection) {
+                                        const LogSelection& selection, const std::string& removed) {
+  if (!removed.empty()) return NotFound("the logs of this job were " + removed);
   std::vector<LogInfo> chosen;
   std::string there;
   for (const LogInfo& log : all) {
@@ -151,16 +164,17 @@ Result<std::string> LogStore::Read(const LogKey& key, int64_t offset, size_t lim
 }
 
 Result<int64_t> LogStore::TailOffset(const LogKey& key, int lines) const {
-  std::error_code error;
-  const uintmax_t size =
-      std::filesystem::file_size(directory_ / rendezvous::LogFileName(key), error);
-  if (error) return NotFound(NameOfTask(key) + " has printed nothing");
-  auto at = static_cast<int64_t>(size);
+  const auto size = rendezvous::LogSize(directory_, key);
+  if (size.status().code() == Code::kNotFound)
+    return NotFound(NameOfTask(key) + " has printed nothing");
+  if (!size.ok()) return size.status();
+  int64_t at = *size;
   if (lines <= 0) return at;
   int found = 0;
   // Scans backwards. The line feed at the very end ends the last line and does not begin a new one.
   for (bool last = true; at > 0;) {
-    const int64_t begin = std::max<int64_t>(0, at - static_cast<int64_t>(kPiece));
+    // At a multiple of the frames of compressed logs, so that each is read as a whole.
+    const int64_t begin = (at - 1) / kPieceBytes * kPieceBytes;
     TRY_ASSIGN(const std::string piece, Read(key, begin, static_cast<size_t>(at - begin)));
     for (size_t i = piece.size(); i-- > 0;) {
       if (piece[i] != '\n') {

@@ -37,8 +37,10 @@ struct LogSelection {
 Result<LogSelection> ParseLogSelection(std::string_view task);
 
 // The selected ones of all logs of a job, in their order. NotFound lists the existing ones.
+// `removed`: see LogStore::Removed.
 Result<std::vector<LogInfo>> SelectLogs(const std::vector<LogInfo>& all,
-                                        const LogSelection& selection);
+                                        const LogSelection& selection,
+                                        const std::string& removed = "");
 
 // Read-only; any number of processes may read at once. Thread-safe.
 class LogStore {
@@ -48,7 +50,10 @@ class LogStore {
 
   // All stored attempts, ordered by role, index and attempt.
   Result<std::vector<LogInfo>> List() const;
-  // The selected logs. NotFound lists the existing ones.
+  // Why the logs of a job are gone before its record: "removed by retention on …". Empty: they are
+  // not.
+  std::string Removed() const;
+  // The selected logs. NotFound lists the existing ones, or says Removed.
   Result<std::vector<LogInfo>> Select(const LogSelection& selection) const;
 
   // At most `limit` bytes from `offset`; empty at the end. NotFound.

@@ -132,7 +132,35 @@ Result<std::vector<SegmentEntry>> ParseSegmentIndex(std::string_view bytes, uint
   return entries;
 }
 
-Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path) {
+Result<std::vector<SegmentEntry>> FindInSegmentIndex(std::string_view bytes, uint64_t chunks_end,
+                                                     std::string_view name) {
+  constexpr int kNumbers = 5;  // of an entry, behind its name
+  const Status damaged = DataLoss("its index is damaged");
+  while (!bytes.empty()) {
+    std::string_view rest = bytes;
+    uint64_t length = 0;
+    if (!GetVarint(&rest, &length) || length > rest.size()) return damaged;
+    if (rest.substr(0, length) == name) {
+      SegmentEntry entry;
+      const bool fits = GetIndexEntry(&bytes, &entry) && entry.offset >= kSegmentHeaderBytes &&
+                        entry.offset <= chunks_end && entry.length <= chunks_end - entry.offset;
+      if (!fits) return damaged;
+      return std::vector<SegmentEntry>{std::move(entry)};
+    }
+    rest.remove_prefix(length);
+    for (int i = 0; i < kNumbers; ++i) {
+      size_t at = 0;
+      while (at < rest.size() && (static_cast<unsigned char>(rest[at]) & 0x80) != 0) ++at;
+      if (at == rest.size()) return damaged;
+      rest.remove_prefix(at + 1);
+    }
+    bytes = rest;
+  }
+  return std::vector<SegmentEntry>();
+}
+
+Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path,
+                                          std::string_view only) {
   SegmentReader reader;
   reader.path_ = path.string();
   const auto damaged = [&](std::string_view what) {
@@ -164,8 +192,10 @@ Result<SegmentReader> SegmentReader::Open(const std::filesystem::path& path) {
     return damaged("its footer is damaged");
   TRY_ASSIGN(const std::string index, ReadRange(reader.fd_.get(), index_at, index_bytes));
   if (Crc32c(index.data(), index.size()) != index_checksum) return damaged("its index is damaged");
-  auto entries = ParseSegmentIndex(index, index_at);
-  if (!entries.ok() || entries->size() != series) return damaged("its index is damaged");
+  auto entries =
+      only.empty() ? ParseSegmentIndex(index, index_at) : FindInSegmentIndex(index, index_at, only);
+  if (!entries.ok() || (only.empty() && entries->size() != series))
+    return damaged("its index is damaged");
   reader.entries_ = std::move(*entries);
   return reader;
 }

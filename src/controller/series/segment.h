@@ -49,7 +49,11 @@ class SegmentReader {
  public:
   static constexpr size_t kMaxIndex = size_t{32} << 20;
   // DataLoss, with the path, for a file that SegmentWriter has not written.
-  static Result<SegmentReader> Open(const std::filesystem::path& path);
+  static Result<SegmentReader> Open(const std::filesystem::path& path) { return Open(path, {}); }
+  // With the entry of this series alone, if there is one: a tenth of the time for 1000 series.
+  static Result<SegmentReader> OpenOne(const std::filesystem::path& path, std::string_view name) {
+    return Open(path, name);
+  }
 
   const std::vector<SegmentEntry>& entries() const { return entries_; }  // by name
   const SegmentEntry* Find(std::string_view name) const;
@@ -58,6 +62,8 @@ class SegmentReader {
 
  private:
   SegmentReader() = default;
+  // `only` empty: all entries.
+  static Result<SegmentReader> Open(const std::filesystem::path& path, std::string_view only);
   UniqueFd fd_;
   std::string path_;
   int64_t period_ = 0;
@@ -68,5 +74,8 @@ class SegmentReader {
 // they are valid and in ascending order of names.
 inline constexpr uint64_t kSegmentHeaderBytes = 24;
 Result<std::vector<SegmentEntry>> ParseSegmentIndex(std::string_view bytes, uint64_t chunks_end);
+// The entry of one series, if there is one; the others are passed over unread.
+Result<std::vector<SegmentEntry>> FindInSegmentIndex(std::string_view bytes, uint64_t chunks_end,
+                                                     std::string_view name);
 
 }  // namespace shoal::controller

@@ -25,8 +25,8 @@ struct OpenedFile {
   std::string log;
 };
 
-// False if the file has been replaced meanwhile.
-Result<bool> Open(const SeriesFile& file, std::vector<OpenedFile>* opened) {
+// False if the file has been replaced meanwhile. `only`: the series that is wanted; empty: all.
+Result<bool> Open(const SeriesFile& file, std::string_view only, std::vector<OpenedFile>* opened) {
   OpenedFile one;
   Status failed;
   if (file.level < 0) {
@@ -34,7 +34,8 @@ Result<bool> Open(const SeriesFile& file, std::vector<OpenedFile>* opened) {
     if (bytes.ok()) one.log = std::move(*bytes);
     if (!bytes.ok()) failed = bytes.status();
   } else {
-    auto segment = SegmentReader::Open(file.path);
+    auto segment =
+        only.empty() ? SegmentReader::Open(file.path) : SegmentReader::OpenOne(file.path, only);
     if (segment.ok()) one.segment.emplace(std::move(*segment));
     if (!segment.ok()) failed = segment.status();
   }
@@ -49,13 +50,14 @@ Result<bool> Open(const SeriesFile& file, std::vector<OpenedFile>* opened) {
 }
 
 // All files at one moment, oldest first.
-Result<std::vector<OpenedFile>> OpenAll(const std::filesystem::path& dir) {
+Result<std::vector<OpenedFile>> OpenAll(const std::filesystem::path& dir,
+                                        std::string_view only = {}) {
   for (int i = 0; i < kListings; ++i) {
     TRY_ASSIGN(const std::vector<SeriesFile> files, ListSeriesFiles(dir));
     std::vector<OpenedFile> opened;
     bool complete = true;
     for (const SeriesFile& file : files) {
-      TRY_ASSIGN(const bool there, Open(file, &opened));
+      TRY_ASSIGN(const bool there, Open(file, only, &opened));
       complete = complete && there;
       if (!complete) break;
     }
@@ -185,7 +187,7 @@ Result<std::vector<SeriesInfo>> ListSeries(const std::filesystem::path& dir) {
 
 Result<std::vector<SeriesBucket>> ReadSeries(const std::filesystem::path& dir,
                                              const std::string& name, const SeriesRange& range) {
-  TRY_ASSIGN(const std::vector<OpenedFile> files, OpenAll(dir));
+  TRY_ASSIGN(const std::vector<OpenedFile> files, OpenAll(dir, name));
   std::vector<SeriesBucket> points;
   for (const OpenedFile& file : files) AddPoints(file, name, range, &points);
   if (points.empty()) {

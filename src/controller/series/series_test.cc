@@ -233,6 +233,37 @@ TEST_F(SeriesFilesTest, ADamagedSegmentCostsItsPointsOnly) {
   }
 }
 
+TEST_F(SeriesFilesTest, OneEntryIsReadAsWithAllOthers) {
+  const auto place = TempDir::Create();
+  ASSERT_TRUE(place.ok());
+  const auto path = place->path() / "one.seg";
+  auto writer = SegmentWriter::Create(path, 0);
+  ASSERT_TRUE(writer.ok());
+  std::vector<std::string> names;
+  for (int i = 100; i < 400; ++i) names.push_back("worker-" + std::to_string(i) + ".loss");
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::vector<SeriesBucket> buckets;
+    for (size_t j = 0; j <= i; ++j)
+      buckets.push_back(BucketOf({static_cast<int64_t>(1000 * j), static_cast<double>(i)}));
+    ASSERT_TRUE(writer->Add(names[i], buckets).ok());
+  }
+  ASSERT_TRUE(writer->Finish().ok());
+  const auto all = SegmentReader::Open(path);
+  ASSERT_TRUE(all.ok());
+  for (const std::string& name : names) {
+    const auto one = SegmentReader::OpenOne(path, name);
+    ASSERT_TRUE(one.ok());
+    ASSERT_EQ(one->entries().size(), 1U);
+    const SegmentEntry* const entry = one->Find(name);
+    ASSERT_NE(entry, nullptr);
+    EXPECT_EQ(entry->offset, all->Find(name)->offset);
+    EXPECT_EQ(entry->last_ms, all->Find(name)->last_ms);
+    EXPECT_EQ(one->Read(*entry)->size(), entry->points);
+  }
+  for (const char* name : {"worker-1.loss", "worker-100.los", "worker-100.losses", "z"})
+    EXPECT_TRUE(SegmentReader::OpenOne(path, name)->entries().empty()) << name;
+}
+
 class SeriesRecorderTest : public testing::Test {
  protected:
   static rendezvous::JobEvent Event(rendezvous::JobEvent::Type type, int second) {

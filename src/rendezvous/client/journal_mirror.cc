@@ -7,6 +7,7 @@
 
 #include "job/execution/job_dir.h"
 #include "rendezvous/journal/journal.h"
+#include "rendezvous/logs/log_archive.h"
 
 namespace shoal::rendezvous {
 
@@ -17,8 +18,11 @@ Result<JournalMirror> JournalMirror::Open(const std::filesystem::path& job_dir) 
   JournalMirror mirror(job::JobDir(job_dir).logs(), std::move(fd));
   TRY(mirror.TruncateTornTail().With(path.string()));
   for (const auto& entry : std::filesystem::directory_iterator(mirror.logs_)) {
-    const auto key = ParseLogFileName(entry.path().filename().string());
-    if (key) mirror.offsets_[*key] = static_cast<int64_t>(entry.file_size());
+    const std::string name = entry.path().filename().string();
+    auto key = ParseLogFileName(name);
+    if (!key) key = ParseArchiveFileName(name);
+    if (!key) continue;
+    TRY_ASSIGN(mirror.offsets_[*key], LogSize(mirror.logs_, *key));
   }
   return mirror;
 }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "rendezvous/logs/log_archive.h"
 #include "rendezvous/logs/log_segment.h"
 
 namespace shoal::rendezvous {
@@ -139,9 +140,11 @@ void RestorePublisher(const std::vector<JournalRecord>& records, int64_t resumed
     if (before) told.insert(key_of(record));
   }
   for (const auto& entry : std::filesystem::directory_iterator(logs)) {
-    const auto key = ParseLogFileName(entry.path().filename().string());
+    const std::string name = entry.path().filename().string();
+    auto key = ParseLogFileName(name);
+    if (!key) key = ParseArchiveFileName(name);
     if (!key || told.contains(*key)) continue;
-    publisher->LogGrew(*key, static_cast<int64_t>(entry.file_size()));
+    publisher->LogGrew(*key, LogSize(logs, *key).value_or(0));
   }
   for (const JournalRecord& record : records) {
     const bool holds =

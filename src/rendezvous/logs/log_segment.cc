@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "rendezvous/logs/log_archive.h"
+
 namespace shoal::rendezvous {
 namespace {
 
@@ -142,8 +144,27 @@ Status LogWriter::FillGap(int64_t end) {
   return Status::Ok();
 }
 
+Result<int64_t> LogSize(const std::filesystem::path& directory, const LogKey& key) {
+  struct stat info {};
+  if (::stat((directory / LogFileName(key)).c_str(), &info) == 0) return int64_t{info.st_size};
+  return ArchiveSize(directory / ArchiveFileName(key));
+}
+
+// A segment that has been compressed since it was looked for is found as an archive.
 Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey& key,
                             int64_t offset, size_t limit) {
+  auto bytes = ReadSegment(directory, key, offset, limit);
+  if (bytes.status().code() != Code::kNotFound) return bytes;
+  auto archive = LogArchive::Open(directory / ArchiveFileName(key));
+  if (!archive.ok())
+    return archive.status().code() == Code::kNotFound ? bytes.status() : archive.status();
+  const auto piece = archive->Read(offset);
+  if (!piece.ok()) return piece.status().With("cannot read " + ArchiveFileName(key));
+  return std::string(piece->substr(0, limit));
+}
+
+Result<std::string> ReadSegment(const std::filesystem::path& directory, const LogKey& key,
+                                int64_t offset, size_t limit) {
   TRY_ASSIGN(const UniqueFd fd, OpenFile(directory / LogFileName(key), O_RDONLY));
   auto bytes = ReadAt(fd.get(), offset, limit);
   if (!bytes.ok()) return bytes.status().With("cannot read " + LogFileName(key));

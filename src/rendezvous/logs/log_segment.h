@@ -67,6 +67,12 @@ class LogWriter {
 // Reads at most `limit` bytes of an open file from `offset`; empty at the end.
 Result<std::string> ReadAt(int fd, int64_t offset, size_t limit);
 // The same of a segment. NotFound without one.
+Result<std::string> ReadSegment(const std::filesystem::path& directory, const LogKey& key,
+                                int64_t offset, size_t limit);
+
+// Of a log, whether it is a segment or was compressed (log_archive.h). NotFound without either.
+Result<int64_t> LogSize(const std::filesystem::path& directory, const LogKey& key);
+// At most `limit` bytes, perhaps fewer before the end; empty at the end.
 Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey& key,
                             int64_t offset, size_t limit);
 

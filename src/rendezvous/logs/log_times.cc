@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rendezvous/logs/log_archive.h"
 #include "rendezvous/logs/log_segment.h"
 
 namespace shoal::rendezvous {
@@ -117,8 +118,13 @@ Result<LogTimes> ReadLogTimes(const std::filesystem::path& directory, const LogK
                               int64_t from) {
   LogTimes times;
   struct stat segment {};
-  if (::stat((directory / LogFileName(key)).c_str(), &segment) != 0)
+  const bool archived = ::stat((directory / LogFileName(key)).c_str(), &segment) != 0;
+  if (archived && ::stat((directory / ArchiveFileName(key)).c_str(), &segment) != 0)
     return ErrnoStatus(errno, LogFileName(key));
+  int64_t size = segment.st_size;
+  if (archived) {
+    TRY_ASSIGN(size, ArchiveSize(directory / ArchiveFileName(key)));
+  }
   times.modified = WallTime(std::chrono::seconds(segment.st_mtim.tv_sec) +
                             std::chrono::microseconds(segment.st_mtim.tv_nsec / 1000));
   const Result<UniqueFd> index = OpenFile(directory / LogTimesFileName(key), O_RDONLY);
@@ -135,7 +141,7 @@ Result<LogTimes> ReadLogTimes(const std::filesystem::path& directory, const LogK
   if (!bytes.ok()) return times;
   for (size_t at = 0; at + kEntry <= bytes->size(); at += kEntry) {
     const LogTime entry = EntryAt(bytes->data() + at);
-    if (Follows(times.entries, entry, segment.st_size)) times.entries.push_back(entry);
+    if (Follows(times.entries, entry, size)) times.entries.push_back(entry);
   }
   return times;
 }

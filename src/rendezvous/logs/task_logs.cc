@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "rendezvous/logs/log_archive.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -13,17 +14,18 @@ constexpr int64_t kAckEvery = 64 << 10;
 }  // namespace
 
 int64_t TaskLogs::Written(const LogKey& key, int64_t bytes) {
-  std::error_code error;
-  const std::filesystem::path path = directory_ / LogFileName(key);
-  const uintmax_t there = std::filesystem::file_size(path, error);
-  if (!error) return std::clamp<int64_t>(bytes, 0, static_cast<int64_t>(there));
-  if (bytes > 0) Lost(key, ErrnoStatus(error.value(), path.string()));
+  const auto there = LogSize(directory_, key);  // compressed already if its attempt has ended
+  if (there.ok()) return std::clamp<int64_t>(bytes, 0, *there);
+  if (bytes > 0) Lost(key, there.status());
   return 0;
 }
 
 int64_t TaskLogs::Store(const LogKey& key, int64_t offset, std::string_view bytes) {
   auto found = open_.find(key);
   if (found == open_.end()) {
+    // A launcher that repeats itself about an attempt that has ended.
+    if (const auto archived = ArchiveSize(directory_ / ArchiveFileName(key)); archived.ok())
+      return *archived;
     auto writer = TimedLogWriter::Open(directory_, key, clock_);
     if (!writer.ok()) {
       Lost(key, writer.status());

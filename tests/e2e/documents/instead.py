@@ -89,6 +89,13 @@ INSTEAD = {
     "shoal schedule --run nightly": ("shoal schedule --run nightly", 1, _SERVER),
     "shoal schedule --remove nightly --now": ("shoal schedule --remove nightly --now", 1, _SERVER),
     "shoal submit job.yaml": ("shoal submit job.yaml", 2, _SERVER),
+    "shoal server --forward-logs forward.yaml": ("shoal server --help | grep -q -e --forward-logs", 0, _SERVER),
+    "shoal server --webhook-allow 10.2.0.0/16 --webhook-allow 127.0.0.1": ("shoal server --help | grep -q -e --webhook-allow", 0, _SERVER),
+    "shoal webhook set ops --url https://hooks.example.org/shoal": ("shoal webhook set --help | grep -q -e --url", 0, _SERVER),
+    "shoal webhook set chat --format slack --url-file slack.url --events failed,succeeded":
+        ("shoal webhook set --help | grep -q -e --url-file", 0, _SERVER),
+    "shoal webhook list": ("shoal webhook list", 1, _SERVER),
+    "shoal webhook remove ops": ("shoal webhook remove ops", 1, _SERVER),
     "shoal submit job.yaml --server https://ml.example:7117 --team research":
         ("shoal submit job.yaml --server http://127.0.0.1:1 --team research", 3, _SERVER),
     "shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes":

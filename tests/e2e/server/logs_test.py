@@ -159,6 +159,31 @@ class LogsTest(unittest.TestCase):
             for query in ("grep=(", "grep=", "after=x", "after=;a;b;c", "limit=0", "since=yesterday", "attempt=-1", "x=1"):
                 self.assertEqual(self.server.get("/logs?" + query).status, 400, query)
 
+    def test_compressed_and_removed(self):
+        """A log that a server has compressed reads as before; a team's limits remove it, which command and request say."""
+        script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo unfinished"
+        server = self.server
+        self.assertEqual(server.request("POST", "/teams", {"name": "small"}).status, 201)
+        job = server.submit(job_text("packed", script), team="small")
+        server.wait_for_end(job)
+        logs = os.path.join(server.state, "jobs", job, "logs")
+        self.assertTrue(poll_until(lambda: os.path.exists(f"{logs}/worker-1.0.log.zst") and os.path.exists(f"{logs}/worker-0.0.log.zst"),
+                                   60 * PATIENCE), os.listdir(logs))
+        self.assertFalse(os.path.exists(f"{logs}/worker-0.0.log"))
+        self.assertEqual(self.logs("packed", "worker-0"), "".join(f"line {i}\n" for i in range(20000)) + "unfinished\n")
+        self.assertEqual(self.logs("packed", "worker-0", "-n", "2"), "line 19999\nunfinished\n")
+        self.assertEqual(self.logs("packed", "worker-1", "--grep", "e 1777[78]$", "--since", "1h"), "line 17777\nline 17778\n")
+        found = server.get("/logs?grep=line%2019998&team=small").body.decode().splitlines()
+        self.assertEqual(len(found), 3, found)  # of two tasks, and the end
+        self.assertEqual(server.request("PUT", "/teams/small/policy", {"log_bytes": 1000}).status, 200)
+        # The mark comes first, then the files go, then the record has a note.
+        self.assertTrue(poll_until(lambda: b"removed by retention" in server.get(f"/jobs/{job}/events?limit=1000").body, 60 * PATIENCE))
+        text = self.logs("packed", code=4)
+        self.assertRegex(text, r"the logs of this job were removed by retention on \d{4}-\d\d-\d\d \d\d:\d\d UTC: the logs of team small are limited to 1000 bytes")
+        notes = [e for e in server.get(f"/jobs/{job}/events?limit=1000").json["items"] if e["type"] == "note"]
+        self.assertIn("removed by retention", json.dumps(notes))
+        self.assertEqual(self.logs(self.job, "worker-0", "--grep", "^first"), "first\n")  # another team's stay
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -15,6 +15,7 @@ BODIES = {
     "submitAll": {"file": job_text(), "team": "red"}, "putSchedule": {"file": job_text() + "schedule: {cron: 0 0 1 1 *}\n"},
     "scaleJob": {"role": "worker", "replicas": 2}, "findMissingFiles": {"digests": [], "team": "red"},
     "createUser": {"name": "new"}, "createTeam": {"name": "new"}, "setMember": {"role": "viewer"}, "setSecret": {"value": "x"},
+    "setWebhook": {"url": "https://hooks.example.org/"}, "setServerWebhook": {"url": "https://hooks.example.org/"},
 }
 QUERIES = {"getFile": "?team=red", "putFile": "?team=red&offset=0&size=4", "readOutput": "?path=none"}
 # What the server answers when the right is there, though not with success.

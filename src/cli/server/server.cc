@@ -37,6 +37,8 @@ struct ServerArguments {
   std::string queues;
   std::string secrets_key;
   std::string secrets_key_command;
+  std::vector<std::string> webhook_allow;
+  std::string forward;
 };
 
 // Time that requests under way have to end.
@@ -77,6 +79,9 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   if (!arguments.secrets_key.empty())
     options.secrets_key = std::filesystem::absolute(arguments.secrets_key, error);
   options.secrets_key_command = arguments.secrets_key_command;
+  options.webhook_allow = arguments.webhook_allow;
+  if (!arguments.forward.empty())
+    options.forward_file = std::filesystem::absolute(arguments.forward, error);
   options.program = context.program;
   options.version = VersionLine();
   return options;
@@ -265,6 +270,13 @@ void AddServer(CLI::App& app, Run* chosen) {
   sub->add_option("--secrets-key-command", arguments->secrets_key_command,
                   "Shell command that prints that key, such as a client of a key service")
       ->type_name("COMMAND");
+  sub->add_option("--webhook-allow", arguments->webhook_allow,
+                  "Network of this machine or site that webhooks may lead to (repeatable) [none]")
+      ->allow_extra_args(false)
+      ->type_name("CIDR");
+  sub->add_option("--forward-logs", arguments->forward,
+                  "File of receivers of all logs: OpenSearch, Loki, syslog (docs/logs.md) [none]")
+      ->type_name("FILE");
   AddCopy(sub, false, chosen);
   AddCopy(sub, true, chosen);
   sub->footer(kServerFooter);
