@@ -15,6 +15,7 @@ const std::vector<Command>& Commands() {
       {"jobs", "Jobs", AddJobs, nullptr, true},
       {"show", "Jobs", AddShow, nullptr, true},
       {"why", "Jobs", AddWhy, nullptr, true},
+      {"queue", "Jobs", AddQueue, nullptr, true},
       {"logs", "Jobs", AddLogs, nullptr, true},
       {"stop", "Jobs", AddStop, nullptr, true},
       {"suspend", "Jobs", AddSuspend, nullptr, true},

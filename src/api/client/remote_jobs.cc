@@ -12,6 +12,7 @@
 
 #include "api/client/job_stream.h"
 #include "api/client/remote_groups.h"
+#include "api/client/remote_queues.h"
 #include "api/client/remote_run.h"
 #include "api/client/remote_secrets.h"
 #include "api/client/search_logs.h"
@@ -92,6 +93,11 @@ Result<json::object> SubmitRequest(const ApiClient& client, const RemoteJobsOpti
   return body;
 }
 
+Status NotHere(const std::string& url, const std::string& what) {
+  return Unimplemented(what + " is not possible over a server yet; run it on the machine of " +
+                       url + " with SHOAL_SERVER=none and SHOAL_HOME set to its state");
+}
+
 class RemoteJobs final : public controller::Jobs {
  public:
   RemoteJobs(std::unique_ptr<ApiClient> client, RemoteJobsOptions options)
@@ -135,6 +141,7 @@ class RemoteJobs final : public controller::Jobs {
     controller::WhyWaits why;
     why.waits = GetStringOr(reply, "state", "") == job::NameOf(job::JobState::kPending);
     why.reason = GetStringOr(reply, "reason", "");
+    why.forecast = GetStringOr(reply, "forecast", "");
     const json::value* const changes = reply.if_contains("changes");
     if (changes != nullptr && changes->is_array())
       for (const json::value& one : changes->get_array())
@@ -171,6 +178,9 @@ class RemoteJobs final : public controller::Jobs {
   Result<std::unique_ptr<controller::Secrets>> SecretsOf(const std::string& team) override {
     return MakeRemoteSecrets(client_.get(), team);
   }
+  Result<std::unique_ptr<controller::Queues>> OpenQueues() override {
+    return MakeRemoteQueues(client_.get(), options_.team);
+  }
   Result<std::unique_ptr<engine::Execution>> Exec(const std::string& id, const std::string& role,
                                                   int index, const engine::ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& id, const std::string& role, int index,
@@ -198,11 +208,6 @@ class RemoteJobs final : public controller::Jobs {
   // Executes `call` on a thread while `loop` runs; a signal of `interrupts` makes it end with
   // Cancelled, whatever the server does.
   Status Interruptibly(net::Loop* loop, const std::function<Status()>& call);
-  Status NotHere(const std::string& what) const {
-    return Unimplemented(what + " is not possible over a server yet; run it on the machine of " +
-                         client_->url() +
-                         " with SHOAL_SERVER=none and SHOAL_HOME set to its state");
-  }
 
   const std::unique_ptr<ApiClient> client_;
   const RemoteJobsOptions options_;
@@ -565,19 +570,19 @@ Result<std::vector<std::string>> RemoteJobs::Prune(Duration age) {
 }
 
 Result<std::vector<std::string>> RemoteJobs::PruneUnreadable() {
-  return NotHere("removing unreadable records");
+  return NotHere(client_->url(), "removing unreadable records");
 }
 
 Result<std::unique_ptr<engine::Execution>> RemoteJobs::Exec(const std::string& /*id*/,
                                                             const std::string& /*role*/,
                                                             int /*index*/,
                                                             const engine::ExecSpec& /*spec*/) {
-  return NotHere("`shoal exec`");
+  return NotHere(client_->url(), "`shoal exec`");
 }
 
 Result<UniqueFd> RemoteJobs::DialTask(const std::string& /*id*/, const std::string& /*role*/,
                                       int /*index*/, uint16_t /*port*/) {
-  return NotHere("`shoal forward`");
+  return NotHere(client_->url(), "`shoal forward`");
 }
 
 }  // namespace

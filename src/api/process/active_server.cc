@@ -6,6 +6,7 @@
 #include "api/people/people.h"
 #include "api/people/policy.h"
 #include "api/process/observability_services.h"
+#include "api/queues/queues_file.h"
 #include "api/server/followers.h"
 #include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
@@ -13,6 +14,7 @@
 #include "api/server/submit_document.h"
 #include "api/server/uploads.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "base/private_files.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/state_home.h"
@@ -20,14 +22,11 @@
 #include "controller/schedules/job_schedules.h"
 #include "controller/supervisor/supervisor.h"
 #include "host/files/blob_cache.h"
-#include "queue/policy/parse_policy.h"
 
 namespace shoal::api {
 namespace {
 
 constexpr size_t kRunBytes = 8;
-
-constexpr size_t kMaxQueuesFile = size_t{1} << 20;
 
 class LeadingServer final : public ActiveServer {
  public:
@@ -70,6 +69,13 @@ class LeadingServer final : public ActiveServer {
     stopping_ = true;
     if (followers_) followers_->FinishAll();
     if (http_) http_->Shutdown(limit);
+  }
+  void ReloadQueues(std::function<void(const Status&)> done) override {
+    api::ReloadQueues(server_.queues_file, &supervisor_->queues(),
+                      [this, done = std::move(done)](const Status& status) {
+                        WriteAudit(status);
+                        done(status);
+                      });
   }
   const net::HttpServer& http() const override { return *http_; }
   const std::optional<std::string>& first_token() const override { return first_token_; }
@@ -118,10 +124,7 @@ class LeadingServer final : public ActiveServer {
     options.secrets = secrets_.get();
     options.lead = options_.lead;
     if (!server_.queues_file.empty()) {
-      const std::string file = server_.queues_file.string();
-      auto text = ReadFile(file, kMaxQueuesFile);
-      if (!text.ok()) return text.status();
-      TRY_ASSIGN(options.queues, queue::ParsePolicy(*text, file));
+      TRY_ASSIGN(options.queues, ReadQueues(server_.queues_file));
     }
     TRY_ASSIGN(supervisor_, controller::Supervisor::Start(std::move(options)));
     TRY_ASSIGN(attached_, supervisor_->AttachAll());
@@ -214,6 +217,18 @@ class LeadingServer final : public ActiveServer {
     return Status::Ok();
   }
 
+  // The change has no request, and so no user.
+  void WriteAudit(const Status& reloaded) {
+    controller::AuditEntry entry;
+    entry.time = server_.clock->Wall();
+    entry.action = "reloadQueues";
+    entry.object = server_.queues_file.string();
+    entry.detail = {{"by", "SIGHUP"}, {"error", reloaded.message()}};
+    if (reloaded.ok()) entry.detail.erase("error");
+    const Status written = options_.store->audit().Append({&entry, 1});
+    if (!written.ok()) LogError("the audit log cannot be written: {}", written.message());
+  }
+
   void StartRest() {
     Backend backend;
     backend.store = options_.store;
@@ -233,6 +248,7 @@ class LeadingServer final : public ActiveServer {
     backend.clock = server_.clock;
     backend.home = home_;
     backend.default_engine = server_.default_engine;
+    backend.queues_file = server_.queues_file;
     backend.version = server_.version;
     backend.run = RandomHex(kRunBytes);
     backend.epoch = options_.lead.epoch;

@@ -3,6 +3,7 @@
 // server.cc.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,10 @@ class ActiveServer {
   virtual Status Listen(uint16_t port) = 0;
   // Lets requests end for at most `limit` and closes streams.
   virtual void Shutdown(Duration limit) = 0;
+
+  // Puts the policy of the queues' file in force. `done` is called once, on any thread; errors are
+  // those of ReadQueues and QueueManager::Replace.
+  virtual void ReloadQueues(std::function<void(const Status&)> done) = 0;
 
   // Only after Listen.
   virtual const net::HttpServer& http() const = 0;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "api/process/shared_state.h"
 #include "api/process/standby.h"
 #include "api/process/state_lock.h"
+#include "api/queues/queues_file.h"
 #include "base/log.h"
 #include "base/open_file_limit.h"
 #include "base/private_files.h"
@@ -79,6 +81,14 @@ class ShoalServer final : public Server {
   ServerRole role() const override {
     const std::lock_guard lock(mu_);
     return role_;
+  }
+  Status ReloadQueues() override {
+    // The parts that lead are not made or removed meanwhile.
+    const std::lock_guard lock(active_mu_);
+    if (active_ == nullptr) return ReadQueues(options_.queues_file).status();
+    std::promise<Status> reloaded;
+    active_->ReloadQueues([&reloaded](const Status& status) { reloaded.set_value(status); });
+    return reloaded.get_future().get();
   }
   void Shutdown(Duration limit) override {
     StopRoles();
@@ -212,7 +222,10 @@ class ShoalServer final : public Server {
       SetRole({}, std::nullopt);
       return made.status().With("this server cannot lead");
     }
-    active_ = std::move(*made);
+    {
+      const std::lock_guard lock(active_mu_);
+      active_ = std::move(*made);
+    }
     standby_.reset();
     Status listens = active_->Listen(port_);
     for (int i = 0; !listens.ok() && i < kListenTries; ++i) {
@@ -226,7 +239,10 @@ class ShoalServer final : public Server {
 
   Status StepDown() {
     LogWarning("this server does not lead any more: {}", lost());
-    active_.reset();
+    {
+      const std::lock_guard lock(active_mu_);
+      active_.reset();
+    }
     TRY(StartStandby(port_));
     ServerRole role;
     role.why = lost();
@@ -270,6 +286,7 @@ class ShoalServer final : public Server {
   // Of Begin, then of the thread of roles until it has ended.
   std::unique_ptr<net::HttpServer> standby_;
   std::unique_ptr<ActiveServer> active_;
+  std::mutex active_mu_;  // held while `active_` changes, and while another thread uses it
   std::unique_ptr<controller::Leader> leader_;
   mutable std::mutex mu_;
   std::condition_variable changed_;

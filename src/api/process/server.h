@@ -75,6 +75,10 @@ class Server {
   // The administrator's token, if this server made it.
   virtual std::optional<std::string> first_token() const = 0;
   virtual ServerRole role() const = 0;
+  // Reads the queues' file again and puts it in force, if this server leads; a standby only checks
+  // the file, which it reads when it begins to lead. Blocks until it is done; for one thread.
+  // FailedPrecondition without a file, or if jobs would be stranded.
+  virtual Status ReloadQueues() = 0;
   // Answers /readyz with 503, lets requests end for at most `limit` and closes streams.
   virtual void Shutdown(Duration limit) = 0;
 };

@@ -105,10 +105,10 @@ TEST(RoutesTest, EachOperationHasOneRouteAndAHandler) {
     EXPECT_NE(HandlerOf(route.operation), nullptr) << route.name;
     EXPECT_EQ(route.body == Body::kNone, route.max_body == 0) << route.name;
     EXPECT_EQ(FindRoute(route.operation), &route);
-    const bool changes = route.method != Method::kGet && route.operation != Operation::kPlanJob &&
-                         route.operation != Operation::kFindMissingFiles &&
-                         route.operation != Operation::kPutFile &&
-                         route.operation != Operation::kFollowJob;
+    const bool changes =
+        route.method != Method::kGet && route.operation != Operation::kPlanJob &&
+        route.operation != Operation::kTryJob && route.operation != Operation::kFindMissingFiles &&
+        route.operation != Operation::kPutFile && route.operation != Operation::kFollowJob;
     EXPECT_EQ(route.audited == Audited::kChange, changes) << route.name;
   }
   EXPECT_EQ(seen.size(), static_cast<size_t>(Operation::kListAudit) + 1);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/rest/queue_routes.h"
 #include "api/rest/route.h"
 #include "api/rest/webhook_routes.h"
 
@@ -572,9 +573,9 @@ std::vector<Route> TeamRoutes() {
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
   for (const auto& part :
-       {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), ActionRoutes(), EventRoutes(),
-        SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), PolicyRoutes(), SecretRoutes(),
-        WebhookRoutes(), TeamRoutes()})
+       {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), QueueRoutes(SubmitFields()),
+        ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(),
+        PolicyRoutes(), SecretRoutes(), WebhookRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

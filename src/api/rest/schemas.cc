@@ -185,6 +185,47 @@ void AddData(json::object* all) {
              {"sha256", "received", "complete"});
 }
 
+void AddQueues(json::object* all) {
+  json::object resource =
+      Object({{"resource", Text("cpu (cores), memory (bytes) or gpu (devices)")},
+              {"nominal", Of("number")},
+              {"used", Of("number")},
+              {"borrowed", Of("number")},
+              {"lent", json::object{{"type", "number"},
+                                    {"description", "Of its nominal quota, what others use now"}}},
+              {"limited", Of("boolean")}},
+             {"resource", "nominal", "used", "borrowed", "lent", "limited"});
+  json::object flavor =
+      Object({{"flavor", Of("string")}, {"resources", ListOf(std::move(resource))}},
+             {"flavor", "resources"});
+  json::object waiting = Object({{"id", Text("Missing for jobs that the user may not see")},
+                                 {"name", Text("Likewise")},
+                                 {"user", Text("Likewise")},
+                                 {"team", Of("string")},
+                                 {"priority", Of("integer")},
+                                 {"reason", Text("Why it waits")}},
+                                {"team", "priority", "reason"});
+  json::object queue = Object({{"name", Of("string")},
+                               {"parent", Text("The queue above it")},
+                               {"depth", Of("integer")},
+                               {"takes_jobs", Of("boolean")},
+                               {"mode", Text("In force: open, hold or drain")},
+                               {"weight", Of("number")},
+                               {"share", Of("number")},
+                               {"running", Of("integer")},
+                               {"waiting", Of("integer")},
+                               {"flavors", ListOf(std::move(flavor))},
+                               {"jobs", ListOf(std::move(waiting))}},
+                              {"name", "depth", "mode", "running", "waiting", "flavors", "jobs"});
+  json::object machines =
+      Object({{"flavor", Of("string")}, {"total", Of("object")}, {"used", Of("object")}},
+             {"flavor", "total", "used"});
+  (*all)["Queues"] = Object({{"default_queue", Of("string")},
+                             {"items", ListOf(std::move(queue))},
+                             {"machines", ListOf(std::move(machines))}},
+                            {"default_queue", "items", "machines"});
+}
+
 void AddPeople(json::object* all) {
   (*all)["User"] = Object({{"name", Of("string")},
                            {"administrator", Of("boolean")},
@@ -277,12 +318,25 @@ json::object ReplySchemas() {
   all["Engines"] = Object(
       {{"items", ListOf(Object({{"name", Of("string")}, {"kind", Of("string")}}, {"name"}))}},
       {"items"});
-  all["Why"] = Object({{"state", Of("string")},
-                       {"reason", Text("Why it waits; empty if it does not wait for admission")},
-                       {"changes", ListOf(Of("string"))}},
-                      {"state", "reason", "changes"});
+  all["Why"] =
+      Object({{"state", Of("string")},
+              {"reason", Text("Why it waits; empty if it does not wait for admission")},
+              {"changes", ListOf(Of("string"))},
+              {"forecast", Text("When it is expected to start; empty if nothing is known")}},
+             {"state", "reason", "changes"});
+  all["Trial"] = Object({{"starts", Of("boolean")},
+                         {"refused", Of("boolean")},
+                         {"preempts", Of("boolean")},
+                         {"reason", Text("Why it would wait or be refused")},
+                         {"flavor", Text("On which it would start")},
+                         {"tasks", Of("integer")},
+                         {"changes", ListOf(Of("string"))},
+                         {"expected_start", Time("Missing if nothing is known")},
+                         {"confidence", Of("number")}},
+                        {"starts", "refused", "preempts", "reason", "changes"});
   AddData(&all);
   AddGroups(&all);
+  AddQueues(&all);
   AddPeople(&all);
   AddWebhooks(&all);
   all["JobPage"] = Page("Job");

@@ -72,6 +72,7 @@ struct Backend {
   const Clock* clock = nullptr;
   controller::StateHome home{std::filesystem::path()};
   std::string default_engine;
+  std::filesystem::path queues_file;  // of the policy of the queues; may be empty
   std::string version;
   // Runs a task on a thread that may wait; false if too many wait.
   std::function<bool(std::function<void()>)> defer;

@@ -21,6 +21,7 @@ void ListAudit(const Backend& backend, const CallPtr& call);
 // submit_handlers.cc
 void SubmitJob(const Backend& backend, const CallPtr& call);
 void PlanJob(const Backend& backend, const CallPtr& call);
+void TryJob(const Backend& backend, const CallPtr& call);
 
 // submission_handlers.cc
 void SubmitAll(const Backend& backend, const CallPtr& call);
@@ -47,6 +48,11 @@ void ResumeJob(const Backend& backend, const CallPtr& call);
 void ScaleJob(const Backend& backend, const CallPtr& call);
 void RemoveJob(const Backend& backend, const CallPtr& call);
 void ListTasks(const Backend& backend, const CallPtr& call);
+
+// queue_handlers.cc
+void ListQueues(const Backend& backend, const CallPtr& call);
+void ReloadQueues(const Backend& backend, const CallPtr& call);
+void SetQueueMode(const Backend& backend, const CallPtr& call);
 
 // event_handlers.cc
 void ListJobEvents(const Backend& backend, const CallPtr& call);

@@ -115,7 +115,8 @@ void WhyJob(const Backend& backend, const CallPtr& call) {
     for (const std::string& change : why.changes) changes.emplace_back(change);
     call->answer(JsonReply(kOk, json::object{{"state", state},
                                              {"reason", why.waits ? why.reason : reason},
-                                             {"changes", std::move(changes)}}));
+                                             {"changes", std::move(changes)},
+                                             {"forecast", why.forecast}}));
   };
   if (job.state != job::JobState::kPending) return answer({});
   backend.supervisor->Why(job.id, answer);

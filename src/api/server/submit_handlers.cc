@@ -9,6 +9,7 @@
 #include "api/server/readiness.h"
 #include "api/server/uploads.h"
 #include "job/execution/plan.h"
+#include "queue/why/forecast.h"
 
 namespace shoal::api {
 namespace {
@@ -78,6 +79,13 @@ void AnswerSubmitted(const Backend& backend, const CallPtr& call, const std::str
   call->answer(std::move(reply));
 }
 
+// When the job would start, if that is known, and how sure that is.
+void AddForecast(const queue::Forecast& forecast, json::object* to) {
+  if (forecast.at >= queue::kForever) return;
+  (*to)["expected_start"] = FormatWall(WallTime(forecast.at));
+  (*to)["confidence"] = forecast.confidence;
+}
+
 }  // namespace
 
 void SubmitJob(const Backend& backend, const CallPtr& call) {
@@ -98,6 +106,33 @@ void SubmitJob(const Backend& backend, const CallPtr& call) {
   }
   Fulfil(backend, *reservation, *id);
   AnswerSubmitted(backend, call, *id, false);
+}
+
+void TryJob(const Backend& backend, const CallPtr& call) {
+  Result<ParsedJob> parsed = PrepareJob(backend, SubmissionOf(backend, *call));
+  if (!parsed.ok()) return call->answer(JobProblem(parsed.status()));
+  parsed->job.files.clear();  // they are not uploaded for a trial
+  Status valid = controller::ValidateJob(parsed->job, ValidationOf(backend, *parsed));
+  if (valid.ok()) valid = backend.supervisor->queues().CheckQueue(parsed->job);
+  if (!valid.ok()) return call->answer(JobProblem(valid));
+  controller::JobRecord record;
+  record.id = "(new)";
+  record.name = parsed->job.name;
+  record.engine = parsed->engine;
+  record.team = call->team;
+  record.user = call->principal.user;
+  const auto answer = [call](const Result<queue::SubmissionTrial>& trial) {
+    if (!trial.ok()) return call->answer(Problem(trial.status()));
+    json::array changes;
+    for (const std::string& change : trial->changes) changes.emplace_back(change);
+    json::object reply{{"starts", trial->starts},      {"refused", trial->refused},
+                       {"preempts", trial->preempts},  {"reason", trial->reason},
+                       {"flavor", trial->flavor},      {"tasks", trial->size},
+                       {"changes", std::move(changes)}};
+    AddForecast(trial->forecast, &reply);
+    call->answer(JsonReply(kOk, reply));
+  };
+  backend.supervisor->queues().Try(record, parsed->job, answer);
 }
 
 void PlanJob(const Backend& backend, const CallPtr& call) {

@@ -6,9 +6,11 @@
 
 #include "api/client/login_file.h"
 #include "cli/commands/commands.h"
+#include "cli/jobs/dry_run.h"
 #include "cli/jobs/engines.h"
 #include "cli/jobs/job_runner.h"
 #include "cli/jobs/load_job.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
 #include "import/import.h"
 #include "job/file/parse.h"
@@ -25,6 +27,7 @@ struct RunArguments {
   bool engine_given = false;
   std::string directory;
   std::string document;
+  bool dry_run = false;
 };
 
 Result<LoadedJob> LoadOne(const RunArguments& arguments, const std::string& document) {
@@ -37,6 +40,15 @@ Result<LoadedJob> LoadOne(const RunArguments& arguments, const std::string& docu
 int RunOnServer(const Context& context, const RunArguments& arguments, LoadedJob loaded) {
   const Status valid = CheckJob(loaded.job(), learn::DataLocation::kRemote, loaded.imported.places);
   if (!valid.ok()) return PrintError(valid);
+  if (arguments.dry_run) {
+    const auto jobs = OpenJobs(context);
+    if (!jobs.ok()) return PrintError(jobs.status());
+    controller::NewRun run;
+    run.job = std::move(loaded.job());
+    run.engine = arguments.engine_given ? arguments.engine : "";
+    run.work_dir = loaded.folder;
+    return DryRun(context, jobs->get(), run);
+  }
   return RunJob(context, std::move(loaded.job()),
                 {.quiet = arguments.quiet,
                  .engine = arguments.engine_given ? arguments.engine : "",
@@ -50,6 +62,10 @@ int RunOne(const Context& context, const RunArguments& arguments, const std::str
   const Result<std::optional<api::Login>> server = api::ChooseServer(context.server);
   if (!server.ok()) return PrintError(server.status());
   if (server->has_value()) return RunOnServer(context, arguments, std::move(*loaded));
+  if (arguments.dry_run)
+    return PrintError(FailedPrecondition(
+        "--dry-run asks the queue of a server; name it with --server, or see the tasks of the job "
+        "with `shoal plan`"));
   // Validated before any note is printed; the controller validates again.
   const Status valid = CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
   if (!valid.ok()) return PrintError(valid);
@@ -134,6 +150,8 @@ void AddRun(CLI::App& app, Run* chosen) {
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
   sub->add_option("--name", arguments->name, "Name of the job")->type_name("NAME");
+  sub->add_flag("--dry-run", arguments->dry_run,
+                "With a server: only say whether it would start now, else why not and when");
   AddDirectoryOption(sub, &arguments->directory);
   AddDocumentOption(sub, &arguments->document);
   AddEngineOption(sub, &arguments->engine);

@@ -6,6 +6,7 @@
 #include "api/client/login_file.h"
 #include "api/client/remote_jobs.h"
 #include "cli/commands/commands.h"
+#include "cli/jobs/dry_run.h"
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
 #include "import/import.h"
@@ -23,6 +24,7 @@ struct SubmitArguments {
   std::string team;
   std::string directory;
   std::string document;
+  bool dry_run = false;
 };
 
 // The text of a file that stands for several jobs: with several documents, a matrix or a sweep;
@@ -89,7 +91,15 @@ Result<std::string> SubmitSeveral(const Context& context, const SubmitArguments&
   return text;
 }
 
-Result<std::string> SubmitFile(const Context& context, const SubmitArguments& arguments) {
+// A job of a file for a server, or several.
+struct Submission {
+  std::string url = {};
+  std::unique_ptr<controller::Jobs> jobs = {};
+  controller::NewRun run = {};
+  std::optional<controller::NewFile> several = {};
+};
+
+Result<Submission> Prepare(const Context& context, const SubmitArguments& arguments) {
   TRY_ASSIGN(const std::optional<api::Login> login, api::ChooseServer(context.server));
   if (!login)
     return InvalidArgument(
@@ -101,9 +111,13 @@ Result<std::string> SubmitFile(const Context& context, const SubmitArguments& ar
   api::RemoteJobsOptions options;
   options.team = arguments.team;
   options.on_note = [](const std::string& sentence) { PrintNote(sentence); };
-  TRY_ASSIGN(const auto jobs, api::MakeRemoteJobs(*login, std::move(options)));
-  if (auto several = ReadSeveral(arguments, overrides))
-    return SubmitSeveral(context, arguments, jobs.get(), std::move(*several));
+  TRY_ASSIGN(auto jobs, api::MakeRemoteJobs(*login, std::move(options)));
+  if (auto several = ReadSeveral(arguments, overrides)) {
+    Submission submission;
+    submission.jobs = std::move(jobs);
+    submission.several = std::move(*several);
+    return submission;
+  }
   TRY_ASSIGN(LoadedJob loaded,
              LoadJob(arguments.file, overrides, arguments.directory, arguments.document));
   // The server checks the rest: it knows the engine, and where the data is.
@@ -113,14 +127,33 @@ Result<std::string> SubmitFile(const Context& context, const SubmitArguments& ar
   run.engine = arguments.engine;
   run.work_dir = loaded.folder;
   run.locations = loaded.imported.places;
-  TRY_ASSIGN(std::string id, jobs->Submit(run));
+  Submission submission;
+  submission.url = login->url;
+  submission.jobs = std::move(jobs);
+  submission.run = std::move(run);
+  return submission;
+}
+
+Result<std::string> SubmitJob(const Context& context, const Submission& submission) {
+  const std::string& url = submission.url;
+  TRY_ASSIGN(std::string id, submission.jobs->Submit(submission.run));
   if (!context.json && context.stderr_is_terminal)
-    PrintNote("submitted to " + login->url + "; `shoal logs -f " + id + "` follows it");
-  return context.json ? ToText(json::object{{"id", id}, {"server", login->url}}) : id;
+    PrintNote("submitted to " + url + "; `shoal logs -f " + id + "` follows it");
+  return context.json ? ToText(json::object{{"id", id}, {"server", url}}) : id;
 }
 
 int Submit(const Context& context, const SubmitArguments& arguments) {
-  const Result<std::string> done = SubmitFile(context, arguments);
+  const Result<Submission> submission = Prepare(context, arguments);
+  if (!submission.ok()) return PrintError(submission.status());
+  if (arguments.dry_run && submission->several)
+    return PrintError(InvalidArgument(
+        "--dry-run tries one job, and " + arguments.file +
+        " stands for several; name one with --document, or leave out its matrix or sweep"));
+  if (arguments.dry_run) return DryRun(context, submission->jobs.get(), submission->run);
+  const Result<std::string> done =
+      submission->several
+          ? SubmitSeveral(context, arguments, submission->jobs.get(), *submission->several)
+          : SubmitJob(context, *submission);
   return done.ok() ? PrintConfirmation(*done + "\n") : PrintError(done.status());
 }
 
@@ -128,6 +161,7 @@ constexpr const char* kSubmitFooter = R"help(Examples:
   shoal submit job.yaml
   shoal submit job.yaml --server https://ml.example:7117 --team research
   shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes
+  shoal submit job.yaml --dry-run
   shoal logs -f $(shoal submit job.yaml)
   shoal submit train.yaml --set 'after=[{job: prepare-7f3a9c, when: succeeded}]'
   shoal submit graph.yaml       several documents, which wait for one another by name
@@ -153,6 +187,8 @@ void AddSubmit(CLI::App& app, Run* chosen) {
       ->type_name("TEAM");
   sub->add_option("--engine", arguments->engine, "Engine of the server [its default]")
       ->type_name("NAME");
+  sub->add_flag("--dry-run", arguments->dry_run,
+                "Only say whether it would start now, else why not and when");
   AddDirectoryOption(sub, &arguments->directory);
   AddDocumentOption(sub, &arguments->document);
   sub->footer(kSubmitFooter);

@@ -25,12 +25,14 @@ Result<std::string> Explain(const Context& context, const std::string& prefix) {
     return JsonLine({{"id", job.record.id},
                      {"state", state},
                      {"reason", why.reason},
-                     {"changes", std::move(changes)}});
+                     {"changes", std::move(changes)},
+                     {"forecast", why.forecast}});
   }
   if (!why.waits)
     return job.record.id + " does not wait: it is " + StateText(job.record, job.unattended) +
            (why.reason.empty() ? "" : ": " + why.reason) + "\n";
   std::string text = job.record.id + " waits: " + why.reason + "\n";
+  if (!why.forecast.empty()) text += "It is " + why.forecast + "\n";
   if (!why.changes.empty()) text += "It would start now:\n";
   for (const std::string& change : why.changes) text += "  " + change + "\n";
   return text;

@@ -143,6 +143,19 @@ void PrintRole(bool json, const api::ServerRole& role) {
   if (!printed.ok()) PrintNote("the role cannot be printed: " + printed.message());
 }
 
+// Errors are those of the file; the policy in force then stays.
+void ReloadQueues(bool json, const std::string& file, api::Server* server) {
+  const Status reloaded = server->ReloadQueues();
+  if (!reloaded.ok()) PrintNote("the queues stay as they were: " + reloaded.message());
+  json::object event{{"event", "queues"}, {"file", file}, {"reloaded", reloaded.ok()}};
+  if (!reloaded.ok()) event["why"] = reloaded.message();
+  if (!json && !reloaded.ok()) return;
+  const Status printed =
+      PrintOut(json ? JsonLine(event) : "the queues of " + file + " are in force\n");
+  if (!printed.ok())
+    PrintNote("that the queues are in force cannot be printed: " + printed.message());
+}
+
 int Serve(const Context& context, const ServerArguments& arguments) {
   Result<api::ServerOptions> options = OptionsOf(context, arguments);
   if (!options.ok()) return PrintError(options.status());
@@ -165,6 +178,8 @@ int Serve(const Context& context, const ServerArguments& arguments) {
     });
   const Result<std::unique_ptr<api::Server>> server = api::Server::Start(*options);
   if (!server.ok()) return PrintError(server.status());
+  if (!arguments.queues.empty())
+    loop.WatchSignal(SIGHUP, [&] { ReloadQueues(context.json, arguments.queues, server->get()); });
   const Status printed = PrintOut(context.json ? JsonLine(ReadyJson(**server, *options))
                                                : ReadyText(**server, *options));
   if (!printed.ok()) PrintNote("the first lines cannot be printed: " + printed.message());

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "controller/admission/admitter_entry.h"
+#include "controller/admission/engine_queues.h"
+#include "controller/admission/held_jobs.h"
 #include "job/spec/json.h"
 #include "queue/core/job_spec.h"
 #include "queue/why/why.h"
@@ -19,21 +22,6 @@ constexpr Duration kTick = std::chrono::seconds(5);
 constexpr Duration kCapacityAge = std::chrono::seconds(5);
 // New reasons that are stored in one tick.
 constexpr int kReasonsStored = 200;
-constexpr int64_t kKibibyte = 1024;
-constexpr int64_t kMilli = 1000;
-
-// One flavor for each engine, and one queue for all jobs: on each engine by priority, then first
-// in, first out.
-queue::Policy EnginesAsFlavors(const std::vector<std::string>& engines) {
-  queue::Policy policy = queue::DefaultPolicy(engines);
-  for (queue::Flavor& flavor : policy.flavors) flavor.engine = flavor.name;
-  for (queue::QueueSpec& queue : policy.queues) {
-    queue.order = queue::QueueOrder::kStrict;
-    queue.preempt_within = queue::PreemptRule::kNever;
-  }
-  policy.grow = false;
-  return policy;
-}
 
 // The job's queue; the default one of the policy for a job that names none.
 std::string QueueOf(const queue::Policy& policy, const job::Job& job) {
@@ -44,37 +32,25 @@ std::string QueueOf(const queue::Policy& policy, const job::Job& job) {
   return named ? job.queue : policy.default_queue;
 }
 
-// CPU may be oversubscribed, since tasks then share it; memory and devices may not.
-queue::FlavorMachines MachinesOf(const engine::Capacity& capacity) {
-  queue::FlavorMachines machines;
-  if (capacity.memory_bytes > 0) machines.total[1] = capacity.memory_bytes / kKibibyte;
-  machines.total[2] = capacity.gpu * kMilli;
-  return machines;
+// Jobs that are expected to run as long.
+std::string KindOf(const JobRecord& record) {
+  return record.team + "\n" + record.user + "\n" + record.engine + "\n" + record.name;
 }
 
+// How often a job was asked to stop for another.
+int RequestsTo(const AdmitterEntry* entry) { return entry == nullptr ? 0 : entry->asked; }
+
 }  // namespace
-
-struct JobAdmitter::Entry {
-  JobRecord record;
-  job::Job job;
-  AdmissionCallbacks calls;  // empty once the job holds its resources
-  int64_t serial = 0;
-  queue::JobRef ref = queue::kNoIndex;  // kNoIndex: its engine's capacity is not known yet
-  bool storing = false;                 // an event of it is being written
-  bool admitted = false;                // decided; stored when `storing` ends
-  bool told = false;                    // on_wait was called
-  std::string flavor;                   // of the admission
-  queue::Reason reason;                 // last stored
-
-  bool waits() const { return calls.on_admitted != nullptr; }
-  bool decidable() const { return waits() && ref != queue::kNoIndex && !storing && !admitted; }
-};
 
 JobAdmitter::JobAdmitter(JobAdmitterOptions options)
     : options_(std::move(options)),
       tasks_(options_.loop),
-      policy_(options_.policy ? *options_.policy : EnginesAsFlavors(options_.engines->names())),
-      scheduler_(policy_) {}
+      managed_(options_.policy.has_value()),
+      modes_(options_.modes),
+      policy_(WithModes(managed_ ? *options_.policy : EnginesAsFlavors(options_.engines->names()),
+                        modes_)),
+      scheduler_(policy_),
+      held_(std::make_unique<HeldJobs>(&scheduler_, &options_, &entries_, [this] { Kick(); })) {}
 
 JobAdmitter::~JobAdmitter() { options_.loop->Cancel(tick_); }
 
@@ -83,23 +59,76 @@ void JobAdmitter::Why(const std::string& id, std::function<void(const WhyWaits&)
   if (entry == nullptr || !entry->decidable()) return done({});
   // The search tries each change in a copy; this thread serves all jobs meanwhile.
   auto copy = std::make_shared<const queue::Scheduler>(scheduler_);
-  options_.store_threads->Execute([copy, ref = entry->ref, done = std::move(done)] {
+  options_.store_threads->Execute([copy, ref = entry->ref, done = std::move(done),
+                                   reason = ReasonText(*entry, scheduler_.ReasonOf(entry->ref))] {
     WhyWaits answer;
     answer.waits = true;
-    answer.reason = queue::ReasonText(copy->state(), ref, copy->ReasonOf(ref));
+    answer.reason = reason;
     for (const queue::Change& change : queue::ChangesThatStart(*copy, ref))
       answer.changes.push_back(queue::ChangeText(*copy, ref, change));
+    answer.forecast = queue::ForecastText(queue::ForecastStart(*copy, ref), copy->state().now());
     done(answer);
   });
+}
+
+void JobAdmitter::Try(const JobRecord& record, const job::Job& job,
+                      std::function<void(const Result<queue::SubmissionTrial>&)> done) {
+  if (Machines& machines = machines_[record.engine]; !machines.known) {
+    machines.then.push_back([this, record, job, done = std::move(done)](const Status& known) {
+      if (!known.ok()) return done(known);
+      Try(record, job, done);
+    });
+    return AskMachines(record.engine);
+  }
+  auto copy = std::make_shared<const queue::Scheduler>(scheduler_);
+  queue::JobSpec spec = SpecOf(record, job);
+  spec.order = INT64_MAX;  // after all that wait
+  options_.store_threads->Execute([copy, spec, now = Now(), done = std::move(done)] {
+    done(queue::TrySubmission(*copy, spec, now));
+  });
+}
+
+void JobAdmitter::OnEvent(const std::string& id, const rendezvous::JobEvent& event) {
+  held_->OnEvent(Find(id), event, managed_);
+}
+
+Status JobAdmitter::CheckScale(const std::string& id, const std::string& role, int size) const {
+  return managed_ ? held_->CheckScale(Find(id), role, size) : Status::Ok();
+}
+
+bool JobAdmitter::RanWhole(const std::string& id) const {
+  const Entry* const entry = Find(id);
+  return entry != nullptr && entry->whole;
+}
+
+void JobAdmitter::Learn(const JobRecord& ended, bool whole) {
+  if (!whole || ended.state != JobState::kSucceeded || ended.started == WallTime{}) return;
+  const auto run_time = std::chrono::duration_cast<queue::Millis>(ended.ended - ended.started);
+  if (run_time > queue::Millis(0)) run_times_.Learn(KindOf(ended), run_time);
+}
+
+void JobAdmitter::ExpectAll() {
+  for (const auto& [id, entry] : entries_) {
+    if (entry->ref == queue::kNoIndex) continue;
+    const queue::JobSpec spec = SpecOf(entry->record, entry->job);
+    if (spec.run_time != scheduler_.job(entry->ref).spec.run_time)
+      scheduler_.SetRunTime(entry->ref, spec.run_time, spec.confidence, Now());
+  }
+  Kick();
 }
 
 queue::Millis JobAdmitter::Now() const {
   return std::chrono::duration_cast<queue::Millis>(options_.clock->Wall().time_since_epoch());
 }
 
-JobAdmitter::Entry* JobAdmitter::Find(const std::string& id) {
+JobAdmitter::Entry* JobAdmitter::Find(const std::string& id) const {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : found->second.get();
+}
+
+JobAdmitter::Entry* JobAdmitter::Of(queue::JobRef job) const {
+  const auto id = ids_.find(job);
+  return id == ids_.end() ? nullptr : Find(id->second);
 }
 
 // ---- Jobs ---------------------------------------------------------------------------------------
@@ -124,7 +153,13 @@ void JobAdmitter::Hold(const JobRecord& record, const job::Job& job, const std::
   Join(record, job, entry.get());
   Entry* const holding = entry.get();
   entries_[record.id] = std::move(entry);
-  if (Enter(holding)) Restore(holding, flavor);
+  holding->whole = holding->history.admissions == 1;
+  const bool entered = Enter(holding);
+  if (const job::Role* const role = holding->job.FindRole(holding->role)) {
+    holding->size = holding->accepted = role->replicas;
+    holding->tasks.emplace(&holding->job, holding->role);
+  }
+  if (entered) Restore(holding, flavor);
   if (tick_ == 0) tick_ = options_.loop->After(kTick, [this] { Tick(); });
 }
 
@@ -132,36 +167,53 @@ void JobAdmitter::Join(const JobRecord& record, const job::Job& job, Entry* entr
   entry->record = record;
   entry->job = job;
   entry->serial = ++serial_;
+  entry->whole = record.started == WallTime{};
+  if (const auto history = histories_.extract(record.id); !history.empty())
+    entry->history = history.mapped();
 }
 
 // Makes a flavor for an engine that was added after the start.
 void JobAdmitter::AddFlavor(const std::string& engine) {
-  if (options_.policy) return;
+  if (managed_) return;
   std::vector<std::string> names;
   for (const queue::Flavor& flavor : policy_.flavors) names.push_back(flavor.name);
   if (std::ranges::find(names, engine) != names.end()) return;
   names.push_back(engine);
-  policy_ = EnginesAsFlavors(names);
+  policy_ = WithModes(EnginesAsFlavors(names), modes_);
   const Status set = scheduler_.SetPolicy(policy_, Now());
   if (!set.ok()) LogWarning("engine {}: {}", engine, set.message());
 }
 
-// Gives the job to the scheduler. False if it does not take it.
-bool JobAdmitter::Enter(Entry* entry) {
-  const JobRecord& record = entry->record;
-  AddFlavor(record.engine);
-  queue::JobSpec spec = queue::SpecOf(entry->job);
+// The job as the scheduler sees it: without a policy that resizes jobs, of the size of its file.
+queue::JobSpec JobAdmitter::SpecOf(const JobRecord& record, const job::Job& job) const {
+  queue::JobSpec spec = queue::SpecOf(job);
   spec.id = record.id;
   spec.name = record.name;
   spec.user = record.user;
   spec.team = record.team;
   spec.engine = record.engine;
   spec.order = record.order;
-  spec.queue = options_.policy ? QueueOf(policy_, entry->job) : policy_.default_queue;
-  if (!options_.policy) spec.flavors = {record.engine};
-  // Every job has the size of its file: other sizes are not carried out yet.
+  spec.queue = managed_ ? QueueOf(policy_, job) : policy_.default_queue;
+  if (!managed_) spec.flavors = {record.engine};
+  if (spec.run_time == queue::Millis(0)) {
+    spec.run_time = run_times_.Expect(KindOf(record));
+    if (spec.run_time > queue::Millis(0)) spec.confidence = run_times_.Confidence(KindOf(record));
+  }
   queue::Request& request = spec.request;
-  request = {{}, request.At(spec.tasks), 1, 1, request.largest_task};
+  if (!managed_ || !policy_.grow)
+    request = {{}, request.At(spec.tasks), 1, 1, request.largest_task};
+  return spec;
+}
+
+// Gives the job to the scheduler. False if it does not take it.
+bool JobAdmitter::Enter(Entry* entry) {
+  const JobRecord& record = entry->record;
+  AddFlavor(record.engine);
+  queue::JobSpec spec = SpecOf(record, entry->job);
+  queue::Request& request = spec.request;
+  entry->role = spec.role;
+  entry->elastic = managed_ && policy_.grow && request.least < request.most;
+  if (entry->elastic) request = BoundsOf(request, entry->history, entry->waits());
   const Result<queue::JobRef> ref = scheduler_.Submit(std::move(spec), Now());
   if (!ref.ok()) {
     if (entry->waits()) Fail(record.id, ref.status());
@@ -181,8 +233,13 @@ void JobAdmitter::Restore(Entry* entry, const std::string& flavor) {
     if (one.engine == engine || one.engine.empty()) flavors.push_back(one.name);
   }
   Status held = InvalidArgument("the policy has no flavor for engine " + engine);
+  const WallTime began = entry->record.started;
+  const queue::Millis started =
+      began == WallTime{} ? Now()
+                          : std::chrono::duration_cast<queue::Millis>(began.time_since_epoch());
   for (const std::string& one : flavors) {
-    if (!one.empty()) held = scheduler_.Restore(entry->ref, one, 1, Now());
+    if (!one.empty())
+      held = scheduler_.Restore(entry->ref, one, entry->elastic ? entry->size : 1, started);
     if (held.ok()) return;
   }
   LogWarning("job {}: what it holds is not counted: {}", entry->record.id, held.message());
@@ -228,6 +285,9 @@ void JobAdmitter::OnMachines(const std::string& engine, const Result<engine::Cap
   Machines& machines = machines_[engine];
   machines.asking = false;
   machines.asked = options_.clock->Now();
+  // After this function, which makes the engine known.
+  for (auto& then : std::exchange(machines.then, {}))
+    tasks_.Post([then = std::move(then), known = capacity.status()] { then(known); });
   std::vector<std::string> waiting;
   for (const auto& [id, entry] : entries_) {
     if (entry->record.engine == engine && entry->ref == queue::kNoIndex) waiting.push_back(id);
@@ -239,16 +299,38 @@ void JobAdmitter::OnMachines(const std::string& engine, const Result<engine::Cap
     return;
   }
   machines.known = true;
+  machines.capacity = *capacity;
   AddFlavor(engine);
-  // The capacity of an engine with several flavors is not known by flavor: the quotas limit it.
-  std::vector<std::string> flavors;
-  for (const queue::Flavor& flavor : policy_.flavors)
-    if (flavor.engine == engine) flavors.push_back(flavor.name);
-  if (flavors.size() == 1) scheduler_.SetMachines(flavors[0], MachinesOf(*capacity), Now());
+  SetMachines(engine, *capacity);
   for (const std::string& id : waiting) {
     if (Entry* const entry = Find(id)) Enter(entry);
   }
   Kick();
+}
+
+// The capacity of an engine with several flavors is not known by flavor: the quotas limit it.
+void JobAdmitter::SetMachines(const std::string& engine, const engine::Capacity& capacity) {
+  std::vector<std::string> flavors;
+  for (const queue::Flavor& flavor : policy_.flavors)
+    if (flavor.engine == engine) flavors.push_back(flavor.name);
+  for (const std::string& flavor : flavors) {
+    const bool known = flavors.size() == 1;
+    scheduler_.SetMachines(flavor, known ? MachinesOf(capacity) : queue::FlavorMachines{}, Now());
+  }
+}
+
+Status JobAdmitter::SetPolicy(const std::optional<queue::Policy>& policy, const QueueModes& modes) {
+  std::vector<std::string> engines;
+  for (const queue::Flavor& flavor : policy_.flavors) engines.push_back(flavor.name);
+  const queue::Policy next = WithModes(policy ? *policy : EnginesAsFlavors(engines), modes);
+  TRY(scheduler_.SetPolicy(next, Now()));
+  managed_ = policy.has_value();
+  modes_ = modes;
+  policy_ = next;
+  for (const auto& [engine, machines] : machines_)
+    if (machines.known) SetMachines(engine, machines.capacity);
+  Kick();
+  return Status::Ok();
 }
 
 // ---- Decisions ----------------------------------------------------------------------------------
@@ -266,11 +348,15 @@ void JobAdmitter::Decide() {
   const std::vector<queue::Decision> decisions = scheduler_.Decide(Now());
   for (const queue::Decision& decision : decisions) {
     if (decision.action == queue::Action::kPreempt) Preempt(decision);
+    if (decision.action == queue::Action::kResize) {
+      if (Entry* const resized = Of(decision.job)) held_->Resize(resized, decision.size);
+    }
     const auto id = ids_.find(decision.job);
     Entry* const entry = id == ids_.end() ? nullptr : Find(id->second);
     if (entry == nullptr || !entry->waits()) continue;
     if (decision.action == queue::Action::kAdmit) {
       entry->admitted = true;
+      entry->size = decision.size;
       entry->flavor = policy_.flavors[static_cast<size_t>(decision.flavor)].name;
       if (!entry->storing) Admit(entry);
     } else if (decision.action == queue::Action::kRefuse) {
@@ -286,18 +372,16 @@ void JobAdmitter::Decide() {
 }
 
 void JobAdmitter::Preempt(const queue::Decision& decision) {
-  const auto id = ids_.find(decision.job);
-  if (id == ids_.end() || !options_.preempt) return;
-  const JobRecord& victim = Find(id->second)->record;
-  const auto other = ids_.find(decision.beneficiary);
-  const Entry* const taker = other == ids_.end() ? nullptr : Find(other->second);
+  Entry* const victim = Of(decision.job);
+  if (victim == nullptr || !options_.preempt) return;
+  const Entry* const taker = Of(decision.beneficiary);
   const std::string reason =
       taker != nullptr
-          ? "preempted for " + (taker->record.team == victim.team
+          ? "preempted for " + (taker->record.team == victim->record.team
                                     ? taker->record.name + " (" + taker->record.id + ")"
                                     : "a job of team " + taker->record.team)
           : "preempted: " + queue::ReasonText(scheduler_.state(), decision.job, decision.reason);
-  options_.preempt(id->second, reason);
+  held_->Stop(victim, reason);
 }
 
 std::vector<std::string> JobAdmitter::WaitingIds() const {
@@ -310,14 +394,14 @@ std::vector<std::string> JobAdmitter::WaitingIds() const {
 
 // Appends an event if it follows the last one that is known of the job, and calls `done` with the
 // result and the record as stored, unless the job has left in the meantime.
-void JobAdmitter::Append(Entry* entry, const Event& event, AppendDone done) {
+void JobAdmitter::Append(Entry* entry, std::vector<Event> events, AppendDone done) {
   entry->storing = true;
   AppendCheck check;
   check.after = entry->record.last_seq;
   options_.store_threads->Execute([this, store = options_.store, id = entry->record.id,
-                                   serial = entry->serial, event, check, done = std::move(done),
-                                   poster = tasks_.poster()] {
-    const Status stored = store->AppendChecked(id, {&event, 1}, Durability::kWritten, check);
+                                   serial = entry->serial, events = std::move(events), check,
+                                   done = std::move(done), poster = tasks_.poster()] {
+    const Status stored = store->AppendChecked(id, events, Durability::kWritten, check);
     const Result<JobRecord> record = store->GetJob(id);
     poster.Post([this, id, serial, stored, record, done] {
       Entry* const still = Find(id);
@@ -330,8 +414,16 @@ void JobAdmitter::Append(Entry* entry, const Event& event, AppendDone done) {
 
 void JobAdmitter::Admit(Entry* entry) {
   Event admitted = StateEvent(options_.clock->Wall(), JobState::kAdmitted, "");
-  if (options_.policy) admitted.body[kFlavorField] = entry->flavor;
-  Append(entry, admitted, &JobAdmitter::OnAdmissionStored);
+  if (managed_) admitted.body[kFlavorField] = entry->flavor;
+  std::vector<Event> events;
+  const job::Role* const role = entry->job.FindRole(entry->role);
+  entry->accepted = entry->size;
+  if (entry->elastic && role != nullptr && role->replicas != entry->size) {
+    events.push_back(ResizedEvent(options_.clock->Wall(), entry->role, entry->size));
+    events.back().body[kResizedBy] = "queue";
+  }
+  events.push_back(std::move(admitted));
+  Append(entry, std::move(events), &JobAdmitter::OnAdmissionStored);
 }
 
 void JobAdmitter::OnAdmissionStored(Entry* entry, const Status& stored,
@@ -339,9 +431,19 @@ void JobAdmitter::OnAdmissionStored(Entry* entry, const Status& stored,
   const std::string id = entry->record.id;
   if (stored.ok() && record.ok()) {
     entry->record = *record;
+    if (auto job = job::FromJson(record->job); job.ok()) entry->job = std::move(*job);
+    entry->tasks.emplace(&entry->job, entry->role);
     const auto admitted = std::move(entry->calls.on_admitted);
     entry->calls = {};
-    return admitted(*record);
+    if (!entry->elastic) return admitted(*record);
+    // It may shrink to its minimum now, whatever it had to start with.
+    entry->history.ran = false;
+    const int64_t serial = entry->serial;
+    admitted(*record);
+    if (entry = Find(id); entry == nullptr || entry->serial != serial) return;
+    held_->Recount(entry, scheduler_.job(entry->ref).size);
+    if (entry->size != entry->accepted) held_->Resize(entry, entry->size);
+    return;
   }
   if (stored.code() == Code::kAborted && record.ok()) {
     // Without a new event it was the fence: another server may lead. Tick tries again.
@@ -353,14 +455,31 @@ void JobAdmitter::OnAdmissionStored(Entry* entry, const Status& stored,
 
 // ---- Reasons ------------------------------------------------------------------------------------
 
+// Of the scheduler, and whether the job that it waits for does not stop.
+std::string JobAdmitter::ReasonText(const Entry& entry, const queue::Reason& reason) const {
+  std::string text = queue::ReasonText(scheduler_.state(), entry.ref, reason);
+  const Entry* const other = Of(reason.other);
+  if (other == nullptr) return text;
+  const bool known = other->record.team == entry.record.team;
+  const std::string name = known ? other->record.id : "a job of team " + other->record.team;
+  const std::string said = other->refusal.empty() || !known ? "" : " (" + other->refusal + ")";
+  if (reason.code == queue::ReasonCode::kVictims && other->asked > 1)
+    return text + "; " + name + " was asked " + std::to_string(other->asked) + " times" + said;
+  if (scheduler_.job(other->ref).kept_until > Now())
+    return text + "; " + name + " did not stop when it was asked to" + said +
+           ", and is left alone for now";
+  return text;
+}
+
 void JobAdmitter::TellReason(Entry* entry) {
   const queue::Reason reason = scheduler_.ReasonOf(entry->ref);
-  const std::string why = queue::ReasonText(scheduler_.state(), entry->ref, reason);
+  const std::string why = ReasonText(*entry, reason);
   const bool first = !std::exchange(entry->told, true);
   entry->reason = reason;
+  entry->told_requests = RequestsTo(Of(reason.other));
   const Status waiting = entry->calls.on_wait(why, first);
   if (!waiting.ok()) return Fail(entry->record.id, waiting);
-  Append(entry, StateEvent(options_.clock->Wall(), JobState::kPending, why),
+  Append(entry, {StateEvent(options_.clock->Wall(), JobState::kPending, why)},
          &JobAdmitter::OnReasonStored);
 }
 
@@ -378,15 +497,17 @@ void JobAdmitter::Tick() {
   tick_ = 0;
   int stored = 0;
   const std::vector<std::string> waiting = WaitingIds();
-  if (waiting.empty() && (!options_.policy || entries_.empty())) return;
+  if (waiting.empty() && (!managed_ || entries_.empty())) return;
   for (const std::string& id : waiting) {
     Entry* const entry = Find(id);
     if (entry != nullptr && entry->admitted && !entry->storing) Admit(entry);
     if (entry == nullptr || !entry->decidable() || !entry->told) continue;
     const queue::Reason reason = scheduler_.ReasonOf(entry->ref);
-    const bool same = reason.code == entry->reason.code && reason.other == entry->reason.other;
+    const bool same = reason.code == entry->reason.code && reason.other == entry->reason.other &&
+                      RequestsTo(Of(reason.other)) == entry->told_requests;
     if (!same && stored++ < kReasonsStored) TellReason(entry);
   }
+  held_->CheckStops();
   Kick();  // what only time has changed
   tick_ = options_.loop->After(kTick, [this] { Tick(); });
   if (waiting.empty() || std::exchange(comparing_, true)) return;
@@ -441,6 +562,12 @@ void JobAdmitter::Compare(const std::string& id, const Result<JobRecord>& record
   if (!job.ok()) return Fail(id, job.status());
   AdmissionCallbacks calls = std::move(entry->calls);
   const bool told = entry->told;
+  // A person has asked for another number of tasks.
+  const job::Role* const role = job->FindRole(entry->role);
+  const job::Role* const before = entry->job.FindRole(entry->role);
+  if (role != nullptr && before != nullptr && role->replicas != before->replicas)
+    entry->history.wanted = role->replicas;
+  histories_[id] = entry->history;
   Wait(*record, *job, std::move(calls));
   if (Entry* const again = Find(id)) again->told = told;
 }

@@ -63,6 +63,7 @@ class StoringSupervisor final : public Supervisor {
   void Scale(const std::string&, const std::string&, int, const std::string&, Done) override {}
   void Why(const std::string&, std::function<void(const WhyWaits&)>) override {}
   std::vector<std::string> running() const override { return {}; }
+  QueueManager& queues() override { return queues_; }
 
   void End(const std::string& id, JobState state, const std::string& reason = "") {
     std::vector<Event> events;
@@ -92,6 +93,7 @@ class StoringSupervisor final : public Supervisor {
   }
 
  private:
+  QueueManager queues_{QueueManagerOptions()};  // has no policy
   class Watching final : public Observation {
    public:
     explicit Watching(StoringSupervisor* supervisor) : supervisor_(supervisor) {}

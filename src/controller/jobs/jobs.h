@@ -15,10 +15,11 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "controller/admission/job_admitter.h"
+#include "controller/admission/why_waits.h"
 #include "controller/files/log_search.h"
 #include "controller/files/log_store.h"
 #include "controller/files/outputs.h"
+#include "controller/jobs/queues.h"
 #include "controller/run/controller.h"
 #include "controller/secrets/secrets.h"
 #include "controller/series/series_reader.h"
@@ -186,6 +187,12 @@ class Jobs {
   // outlive this object. InvalidArgument for a team without a server, and where the user must name
   // one.
   virtual Result<std::unique_ptr<Secrets>> SecretsOf(const std::string& team) = 0;
+
+  // The queues of the server. Must not outlive this object. FailedPrecondition without a server.
+  virtual Result<std::unique_ptr<Queues>> OpenQueues() {
+    return FailedPrecondition(
+        "queues are those of a server; name it with --server, or sign in with `shoal login`");
+  }
 
   // Engine::Exec and Engine::DialTask of the job's engine.
   virtual Result<std::unique_ptr<engine::Execution>> Exec(const std::string& id,

@@ -1,5 +1,6 @@
 #include "controller/run/stored_run.h"
 
+#include <algorithm>
 #include <climits>
 #include <optional>
 #include <utility>
@@ -47,6 +48,11 @@ Result<StoredRun> LoadRun(Store* store, const std::string& id) {
   run.job = std::move(*job);
   if (run.record.state != JobState::kPending) {
     TRY_ASSIGN(run.events, store->ReadEvents(id, 0, INT_MAX));
+    return run;
+  }
+  const auto elastic = [](const job::Role& role) { return role.elastic(); };
+  if (std::ranges::any_of(run.job.roles, elastic)) {
+    TRY_ASSIGN(run.log, store->ReadEvents(id, 0, INT_MAX));
   }
   return run;
 }

@@ -18,7 +18,8 @@ namespace shoal::controller {
 struct StoredRun {
   JobRecord record;
   job::Job job;
-  std::vector<Event> events;  // empty for a job that has not been admitted
+  std::vector<Event> events = {};  // empty for a job that has not been admitted
+  std::vector<Event> log = {};     // all events of a job with elastic roles that waits
 };
 
 // Blocks on the store. NotFound; InvalidArgument for a record that cannot be read.

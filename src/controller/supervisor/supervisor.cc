@@ -9,7 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/id.h"
 #include "base/log.h"
 #include "controller/admission/dependency_gate.h"
 #include "controller/admission/job_admitter.h"
@@ -17,12 +16,11 @@
 #include "controller/run/job_run.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/supervisor_mark.h"
-#include "controller/supervisor/check_queue.h"
 #include "controller/supervisor/job_observers.h"
+#include "controller/supervisor/requeue_delay.h"
+#include "controller/supervisor/takeover_place.h"
 #include "controller/threads/worker_pool.h"
-#include "engine/tasks/job_files.h"
-#include "job/execution/job_dir.h"
-#include "rendezvous/journal/journal.h"
+#include "queue/core/job_spec.h"
 
 namespace shoal::controller {
 namespace {
@@ -42,16 +40,6 @@ constexpr Duration kLongestRequeue = std::chrono::minutes(30);
 // Records of jobs that were preempted, or have not gathered, and do not wait again yet.
 constexpr const char* kPreempted = "preempted";
 
-// Of the last admission; empty if it has none.
-std::string FlavorOf(const std::vector<Event>& events) {
-  std::string flavor;
-  for (const Event& event : events) {
-    if (event.type == job::NameOf(JobState::kAdmitted))
-      flavor = GetStringOr(event.body, kFlavorField, "");
-  }
-  return flavor;
-}
-
 Status EndedAlready(const JobRecord& job) {
   return FailedPrecondition("job " + job.id + " has ended: " + std::string(job::NameOf(job.state)) +
                             (job.reason.empty() ? "" : ": " + job.reason));
@@ -62,7 +50,10 @@ Status EndedAlready(const JobRecord& job) {
 class LoopSupervisor final : public Supervisor {
  public:
   LoopSupervisor(SupervisorOptions options, LivenessLock lock)
-      : options_(std::move(options)), lock_(std::move(lock)) {
+      : options_(std::move(options)), lock_(std::move(lock)) {}
+  // Blocks on the store.
+  Status Begin() {
+    TRY(queues_.Load(options_.queues));
     admitter_ = std::make_unique<JobAdmitter>(AdmitterOptions());
     gate_ =
         std::make_unique<DependencyGate>(DependencyGateOptions{.loop = &loop_,
@@ -70,19 +61,22 @@ class LoopSupervisor final : public Supervisor {
                                                                .clock = options_.clock,
                                                                .self = options_.self,
                                                                .store_threads = store_pool_.get()});
+    queues_.Attach(admitter_.get());
     thread_ = std::thread([this] {
       Tick();
       loop_.Run();
     });
+    return Status::Ok();
   }
   ~LoopSupervisor() override {
     loop_.Post([this] {
       runs_.clear();
       gate_.reset();
+      queues_.Attach(nullptr);
       admitter_.reset();
       loop_.Stop();
     });
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
     store_pool_.reset();  // before the engines' pools, which its calls use
   }
 
@@ -104,6 +98,7 @@ class LoopSupervisor final : public Supervisor {
   void OnGroupEnd(const std::string& id) override {
     loop_.Post([this, id] { gate_->OnEnd(id); });
   }
+  QueueManager& queues() override { return queues_; }
   std::unique_ptr<Observation> Observe(JobsObserver observer) override {
     return observers_.Add(std::move(observer));
   }
@@ -121,6 +116,7 @@ class LoopSupervisor final : public Supervisor {
   Observer ObserverOf(const std::string& id);
   void Preempt(const std::string& id, const std::string& reason);
   Status RequeuePreempted(const std::string& id);
+  Status Unmark(const std::string& id);
   bool OnNotGathered(const std::string& id);
   void Requeue(const std::string& id);
   void EndRun(const std::string& id);
@@ -135,8 +131,6 @@ class LoopSupervisor final : public Supervisor {
             void (JobRun::*how)(const std::string&));
   void Tick();
   Result<std::vector<std::string>> AttachFree();
-  Status CheckPlace(const JobRecord& job, engine::Engine* engine) const;
-  Status BreakLocks(const JobRecord& job) const;
   // `first`: nothing can resume a suspended job yet.
   void RecoverOthers(bool first);
 
@@ -157,6 +151,7 @@ class LoopSupervisor final : public Supervisor {
   std::set<std::string> ids_;  // guarded by mu_: of runs that exist or are being started
   std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_;  // guarded by mu_
   std::unique_ptr<WorkerPool> store_pool_ = std::make_unique<WorkerPool>(kStoreThreads);
+  QueueManager queues_{{&loop_, options_.store, options_.clock, store_pool_.get()}};
   std::unique_ptr<JobAdmitter> admitter_;  // of the loop's thread, as is the next
   std::unique_ptr<DependencyGate> gate_;
   std::thread thread_;
@@ -173,9 +168,14 @@ JobAdmitterOptions LoopSupervisor::AdmitterOptions() {
   options.self = options_.self;
   options.store_threads = store_pool_.get();
   options.engine_threads = [this](const std::string& engine) { return PoolOf(engine); };
-  options.policy = options_.queues;
+  options.policy = queues_.policy();
+  options.modes = queues_.modes();
   options.preempt = [this](const std::string& id, const std::string& reason) {
     Preempt(id, reason);
+  };
+  options.resize = [this](const std::string& id, const std::string& role, int size, Done done) {
+    const auto run = runs_.find(id);
+    if (run != runs_.end()) run->second->Scale(role, size, kByTheQueue, std::move(done));
   };
   return options;
 }
@@ -220,10 +220,15 @@ Observer LoopSupervisor::ObserverOf(const std::string& id) {
     if (state == JobState::kRunning) gather_failures_.erase(id);
     tell(state, why);
   };
+  observer.on_event = [this, id, tell = observer.on_event](const rendezvous::JobEvent& event) {
+    tell(event);
+    admitter_->OnEvent(id, event);
+  };
   observer.on_end = [this, id, tell = observer.on_end](const JobRecord& record) {
     tell(record);
     if (job::IsFinal(record.state)) gather_failures_.erase(id);
     gate_->OnEnd(id);
+    admitter_->Learn(record, admitter_->RanWhole(id));
     loop_.Post([this, id] { EndRun(id); });  // not here: the run executes this callback
   };
   return observer;
@@ -232,7 +237,11 @@ Observer LoopSupervisor::ObserverOf(const std::string& id) {
 // Marks the job, so that a later supervisor resumes it too, and suspends it; EndRun lets it wait
 // again.
 void LoopSupervisor::Preempt(const std::string& id, const std::string& reason) {
-  if (!preempted_.insert(id).second) return;
+  if (!preempted_.insert(id).second) {  // asked again
+    const auto run = runs_.find(id);
+    if (run != runs_.end()) run->second->Suspend(reason);
+    return;
+  }
   CallStore(
       [this, id, reason]() -> Status {
         return options_.store->records()
@@ -252,13 +261,10 @@ void LoopSupervisor::Preempt(const std::string& id, const std::string& reason) {
 bool LoopSupervisor::OnNotGathered(const std::string& id) {
   const int failures = ++gather_failures_[id];
   if (failures > kGatherRetries) return false;
-  const auto& queues = options_.queues;
+  const auto queues = queues_.policy();
   const Duration first = queues ? Duration(queues->requeue_first) : options_.requeue_delay;
   const Duration longest = queues ? Duration(queues->requeue_most) : kLongestRequeue;
-  const Duration delay = first * (int64_t{1} << (failures - 1));
-  constexpr uint64_t kParts = 1024;
-  const auto part = static_cast<int64_t>(RandomSeed() % kParts);
-  requeued_[id] = std::min(delay, longest) + delay / 4 * part / static_cast<int64_t>(kParts);
+  requeued_[id] = RequeueDelay(failures, first, longest);
   CallStore(
       [this, id] {
         return options_.store->records()
@@ -276,6 +282,10 @@ Status LoopSupervisor::RequeuePreempted(const std::string& id) {
   const Result<JobRecord> job = options_.store->GetJob(id);
   const bool waits = job.ok() && job->state == JobState::kSuspended;
   if (waits) TRY(ResumeNow(id));
+  return Unmark(id);
+}
+
+Status LoopSupervisor::Unmark(const std::string& id) {
   const Status unmarked =
       options_.store->records().Delete(kPreempted, id, kAnyVersion, options_.clock->Wall());
   return unmarked.code() == Code::kNotFound ? Status::Ok() : unmarked;
@@ -316,8 +326,10 @@ Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& 
     ids_.insert(id);
   }
   loop_.Post([this, id, options, stored = std::make_shared<StoredRun>(std::move(stored))] {
-    if (stored->record.state != JobState::kPending)
-      admitter_->Hold(stored->record, stored->job, FlavorOf(stored->events));
+    const bool waits = stored->record.state == JobState::kPending;
+    const std::vector<Event>& events = waits ? stored->log : stored->events;
+    admitter_->SetHistory(id, SizesOf(stored->job, queue::SpecOf(stored->job).role, events));
+    if (!waits) admitter_->Hold(stored->record, WithSizes(stored->job, events), FlavorOf(events));
     runs_[id] = StartJobRun(options, &loop_, std::move(*stored), ObserverOf(id));
   });
   return Status::Ok();
@@ -329,7 +341,7 @@ std::vector<std::string> LoopSupervisor::running() const {
 }
 
 Result<std::string> LoopSupervisor::Submit(const job::Job& job, const SubmitOptions& options) {
-  TRY(CheckQueue(options_.queues, job));
+  TRY(queues_.CheckQueue(job));
   job::Job whole = job;
   if (const Status found = ResolveDependencies(options_.store, options.team, &whole.triggers.after);
       !found.ok())
@@ -364,6 +376,7 @@ bool LoopSupervisor::IsFree(const JobRecord& job) const {
 
 Result<std::vector<std::string>> LoopSupervisor::AttachAll() {
   TRY_ASSIGN(const std::vector<std::string> attached, AttachFree());
+  queues_.LearnPast();
   std::vector<std::string> to_requeue;
   RecoverOthers(true);
   TRY_ASSIGN(const RecordPage preempted, options_.store->records().List(kPreempted, "", "", 1000));
@@ -401,25 +414,6 @@ Result<std::vector<std::string>> LoopSupervisor::AttachFree() {
   return attached;
 }
 
-// An engine that knows its tasks by process ids can manage those of this machine only.
-Status LoopSupervisor::CheckPlace(const JobRecord& job, engine::Engine* engine) const {
-  const job::JobDir dir(options_.home.job_dir(job.id));
-  if (!engine->UsesPids() || SharesPids(job.owner) || !rendezvous::JournalIsLocked(dir.journal()))
-    return Status::Ok();
-  return FailedPrecondition(
-      "its processes run on another machine or in another PID namespace, where the engine " +
-      job.engine + " cannot manage them; they go on, and it is tried again every 5 s");
-}
-
-// An earlier leader that is frozen holds the engine's lock of the job for as long as it lives.
-Status LoopSupervisor::BreakLocks(const JobRecord& job) const {
-  if (job.owner == options_.self) return Status::Ok();
-  if (IsAlive(options_.home.root(), job.owner))
-    return engine::BreakJobLock(options_.home.job_dir(job.id).string());
-  RemoveLivenessLock(options_.home.root(), job.owner);
-  return Status::Ok();
-}
-
 Status LoopSupervisor::Attach(const std::string& id) {
   TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
   if (job::IsFinal(job.state)) return EndedAlready(job);
@@ -428,11 +422,11 @@ Status LoopSupervisor::Attach(const std::string& id) {
   if (!IsFree(job)) return FailedPrecondition("job " + id + " has a living controller");
   TRY_ASSIGN(const ControllerOptions options,
              OptionsOf(job.engine, ReadWorkDir(options_.home.job_dir(id))));
-  TRY(CheckPlace(job, options.engine));
+  TRY(CheckPlace(options_.home, job, options.engine));
   TRY_ASSIGN(const bool ours,
              options_.store->ClaimOwnership(id, job.owner, options_.self, options_.clock->Wall()));
   if (!ours) return FailedPrecondition("job " + id + " was taken over by another process");
-  TRY(BreakLocks(job));
+  TRY(BreakLocks(options_.home, job, options_.self));
   return StartRun(id, options);
 }
 
@@ -523,7 +517,9 @@ void LoopSupervisor::Kill(const std::string& id, const std::string& reason, Done
 void LoopSupervisor::Suspend(const std::string& id, const std::string& reason, Done done) {
   WithRun(
       id,
-      [reason, done](JobRun* run) {
+      [this, id, reason, done](JobRun* run) {
+        // It waits for a person now, also if it was to stop for another job before.
+        if (preempted_.erase(id) > 0) CallStore([this, id] { return Unmark(id); }, [](auto&) {});
         run->Suspend(reason);
         done(Status::Ok());
       },
@@ -542,7 +538,12 @@ void LoopSupervisor::Suspend(const std::string& id, const std::string& reason, D
 void LoopSupervisor::Scale(const std::string& id, const std::string& role, int replicas,
                            const std::string& reason, Done done) {
   WithRun(
-      id, [role, replicas, reason, done](JobRun* run) { run->Scale(role, replicas, reason, done); },
+      id,
+      [this, id, role, replicas, reason, done](JobRun* run) {
+        const Status fits = admitter_->CheckScale(id, role, replicas);
+        if (!fits.ok()) return done(fits);
+        run->Scale(role, replicas, reason, done);
+      },
       [this, id, done] {
         CallStore(
             [this, id]() -> Status {
@@ -589,8 +590,9 @@ void LoopSupervisor::Resume(const std::string& id, Done done) {
 Result<std::unique_ptr<Supervisor>> Supervisor::Start(SupervisorOptions options) {
   TRY(MarkSupervisor(options.home.root(), options.self));
   TRY_ASSIGN(LivenessLock lock, LivenessLock::Make(options.home.root(), options.self));
-  return std::unique_ptr<Supervisor>(
-      std::make_unique<LoopSupervisor>(std::move(options), std::move(lock)));
+  auto supervisor = std::make_unique<LoopSupervisor>(std::move(options), std::move(lock));
+  TRY(supervisor->Begin());
+  return std::unique_ptr<Supervisor>(std::move(supervisor));
 }
 
 }  // namespace shoal::controller

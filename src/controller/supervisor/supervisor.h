@@ -20,7 +20,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "controller/admission/job_admitter.h"
+#include "controller/admission/queue_manager.h"
+#include "controller/admission/why_waits.h"
 #include "controller/engines/engine_registry.h"
 #include "controller/files/log_store.h"
 #include "controller/files/state_home.h"
@@ -121,6 +122,9 @@ class Supervisor {
   // Why a job waits for its admission, and what would start it now. `done` is called once, on a
   // thread of the supervisor.
   virtual void Why(const std::string& id, std::function<void(const WhyWaits&)> done) = 0;
+
+  // The queues of its jobs.
+  virtual QueueManager& queues() = 0;
 
   // Calls until the result is destroyed, which waits for a running call on another thread. The
   // result must not outlive the supervisor.

@@ -30,4 +30,19 @@ std::string AmountsText(const Amounts& amounts) {
   return text.empty() ? "nothing" : text;
 }
 
+std::string DistanceText(Millis distance) {
+  const auto seconds = static_cast<double>(distance.count()) / 1000;
+  char buffer[32];
+  if (seconds < 120) {
+    std::snprintf(buffer, sizeof buffer, "%.0f s", seconds);
+  } else if (seconds < 7200) {
+    std::snprintf(buffer, sizeof buffer, "%.0f min", seconds / 60);
+  } else if (seconds < 172800) {
+    std::snprintf(buffer, sizeof buffer, "%.0f h", seconds / 3600);
+  } else {
+    std::snprintf(buffer, sizeof buffer, "%.0f days", seconds / 86400);
+  }
+  return buffer;
+}
+
 }  // namespace shoal::queue

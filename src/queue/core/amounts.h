@@ -70,6 +70,8 @@ inline Amounts Max(const Amounts& a, const Amounts& b) {
 }
 inline constexpr Amounts kNoLimit = {{kUnlimited, kUnlimited, kUnlimited}};
 
+// "90 s", "12 min", "5 h", "3 days".
+std::string DistanceText(Millis distance);
 // "1.5 CPU", "2 GiB memory", "1 GPU".
 std::string AmountText(size_t resource, int64_t amount);
 // "2 CPU, 4 GiB memory, 1 GPU"; zero components are omitted; "nothing".

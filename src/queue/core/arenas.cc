@@ -27,7 +27,7 @@ bool CapacityBinds(const QuotaTree& tree, FlavorIndex flavor, const std::vector<
 Arenas::Arenas(const QuotaTree& tree, std::vector<FlavorCapacity> capacities)
     : capacities_(std::move(capacities)) {
   capacities_.resize(tree.flavor_count());
-  for (FlavorCapacity& capacity : capacities_) capacity.held = {};
+  for (FlavorCapacity& capacity : capacities_) capacity.held = capacity.real = {};
   arena_of_.assign(tree.flavor_count(), std::vector<int32_t>(tree.nodes().size(), kNoIndex));
   for (size_t f = 0; f < tree.flavor_count(); ++f) {
     const auto flavor = static_cast<FlavorIndex>(f);

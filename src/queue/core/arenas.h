@@ -50,7 +50,8 @@ struct Arena {
 struct FlavorCapacity {
   Amounts total = kNoLimit;
   Amounts largest_node = kNoLimit;  // a task must fit into it
-  Amounts held;
+  Amounts held;                     // what jobs are to hold
+  Amounts real;                     // what they hold while victims stop
 };
 
 // Copyable. Not thread-safe.

@@ -28,10 +28,10 @@ JobRef LargestHolder(const SchedulerState& state, const Arena& arena, size_t res
   JobRef most = kNoIndex;
   for (const EndKey& key : arena.ends) {
     const JobState& job = state.job(key.job);
-    if (job.charge[resource] == 0) continue;
-    if (most == kNoIndex || job.charge[resource] > state.job(most).charge[resource] ||
-        (job.charge[resource] == state.job(most).charge[resource] &&
-         job.hold_serial < state.job(most).hold_serial))
+    const int64_t holds = job.Holds(resource);
+    if (holds == 0) continue;
+    const int64_t before = most == kNoIndex ? 0 : state.job(most).Holds(resource);
+    if (holds > before || (holds == before && job.hold_serial < state.job(most).hold_serial))
       most = key.job;
   }
   return most;
@@ -187,7 +187,6 @@ Reason Explainer::Run() const {
     case Phase::kFree:
     case Phase::kRunning:
     case Phase::kLeaving:
-    case Phase::kGone:
       return reason;
   }
   if (state_.tree().node(job_.leaf).spec.mode != QueueMode::kOpen) {

@@ -36,12 +36,13 @@ struct JobSpec {
   std::string engine;                // engine instance; empty: any
   std::vector<std::string> flavors;  // any of these; empty: every flavor of its queue
   Request request;
-  int32_t tasks = 1;     // that its submitter asked for, of the role that `request.unit` counts
-  std::string role;      // name of that role
-  int32_t priority = 0;  // larger ones first, within the queue
-  int64_t order = 0;     // of submission; ties are broken by the id
-  Millis run_time{0};    // declared or learned; 0: unknown
-  Millis checkpoint{0};  // interval of its checkpoints, known from its specification; 0: none
+  int32_t tasks = 1;      // that its submitter asked for, of the role that `request.unit` counts
+  std::string role;       // name of that role
+  int32_t priority = 0;   // larger ones first, within the queue
+  int64_t order = 0;      // of submission; ties are broken by the id
+  Millis run_time{0};     // declared or learned; 0: unknown
+  double confidence = 1;  // that it ends within `run_time`: 1 for a declared one, which is a limit
+  Millis checkpoint{0};   // interval of its checkpoints, known from its specification; 0: none
 };
 
 enum class Phase : uint8_t {
@@ -52,7 +53,6 @@ enum class Phase : uint8_t {
   kAssigned,    // its resources are set aside; it starts when its victims have released theirs
   kRunning,     // from its admission on
   kLeaving,     // preempted; holds its resources until it has stopped
-  kGone,        // was cancelled when assigned; holds what its victims have not yet released
 };
 
 // Record of a job. Owned by JobTable.
@@ -68,10 +68,13 @@ struct JobState {
   JobRef beneficiary = kNoIndex;  // of a leaving or shrinking job: it waits for this one
   bool shrinking = false;         // it was told to, and has not said that it did
   int32_t victims = 0;            // of an assigned job: those that have not released yet
+  int32_t whole = 0;              // of a shrinking job: the size that it had
+  Millis kept_until{0};           // nothing is taken from it before
   int64_t serial = 0;             // unique among all jobs of the scheduler, ascending
   int64_t hold_serial = 0;        // unique, ascending in the order of admission
-  Amounts charge;                 // what it is charged in the tree and the capacity
-  Amounts given;                  // of a victim: what its beneficiary is charged in its place
+  Amounts charge;  // what it is to hold: nothing of a leaving job, all of an assigned one
+  Amounts real;    // what it holds: all of a leaving job until it has stopped, nothing of an
+                   // assigned one
   Millis submitted{0};
   Millis started{0};
   Millis saved{0};        // last checkpoint that was reported, or its start
@@ -82,9 +85,10 @@ struct JobState {
   JobSpec spec;
 
   int32_t priority() const { return spec.priority; }
+  // What it keeps from others.
+  int64_t Holds(size_t resource) const { return std::max(charge[resource], real[resource]); }
   bool holds() const {
-    return phase == Phase::kAssigned || phase == Phase::kRunning || phase == Phase::kLeaving ||
-           phase == Phase::kGone;
+    return phase == Phase::kAssigned || phase == Phase::kRunning || phase == Phase::kLeaving;
   }
 };
 

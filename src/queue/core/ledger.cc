@@ -19,6 +19,7 @@ Ledger::Ledger(const QuotaTree* tree, Millis half_life, Millis period)
         std::exp2(-static_cast<double>(period_.count()) / static_cast<double>(half_life.count()));
   }
   usage_.assign(flavors, tree->EmptyUsage());
+  real_.assign(flavors, tree->EmptyUsage());
   held_.assign(flavors, std::vector<Amounts>(nodes));
   past_.assign(flavors, std::vector<Fractions>(nodes, Fractions{}));
   scale_.assign(flavors, std::vector<Fractions>(nodes, Fractions{}));
@@ -43,6 +44,14 @@ void Ledger::Discharge(FlavorIndex flavor, NodeIndex leaf, const Amounts& amount
     held_[At(flavor)][At(n)] -= amounts;
     Refresh(flavor, n);
   }
+}
+
+void Ledger::ChargeReal(FlavorIndex flavor, NodeIndex leaf, const Amounts& amounts) {
+  tree_->Charge(flavor, leaf, amounts, &real_[At(flavor)]);
+}
+
+void Ledger::DischargeReal(FlavorIndex flavor, NodeIndex leaf, const Amounts& amounts) {
+  tree_->Discharge(flavor, leaf, amounts, &real_[At(flavor)]);
 }
 
 bool Ledger::Before(NodeIndex a, NodeIndex b, bool equal) const {

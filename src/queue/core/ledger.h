@@ -24,6 +24,12 @@ class Ledger {
   const QuotaTree::Usage& usage(FlavorIndex flavor) const {
     return usage_[static_cast<size_t>(flavor)];
   }
+  // The same of what jobs hold while victims stop: JobState::real in place of JobState::charge.
+  void ChargeReal(FlavorIndex flavor, NodeIndex leaf, const Amounts& amounts);
+  void DischargeReal(FlavorIndex flavor, NodeIndex leaf, const Amounts& amounts);
+  const QuotaTree::Usage& real(FlavorIndex flavor) const {
+    return real_[static_cast<size_t>(flavor)];
+  }
   // All that the jobs below a node hold, whether from its own quota or borrowed.
   const Amounts& held(FlavorIndex flavor, NodeIndex node) const {
     return held_[static_cast<size_t>(flavor)][static_cast<size_t>(node)];
@@ -56,6 +62,7 @@ class Ledger {
   Millis period_;
   Millis sampled_{-1};
   std::vector<QuotaTree::Usage> usage_;        // [flavor][node]
+  std::vector<QuotaTree::Usage> real_;         // [flavor][node]
   std::vector<std::vector<Amounts>> held_;     // [flavor][node]
   std::vector<std::vector<Fractions>> past_;   // [flavor][node]
   std::vector<std::vector<Fractions>> scale_;  // [flavor][root]: 1 / whole

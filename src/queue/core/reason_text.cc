@@ -1,42 +1,20 @@
 // Sentences for reasons.
-#include <cstdio>
-
 #include "queue/core/scheduler.h"
 
 namespace shoal::queue {
 namespace {
 
-std::string NameOf(const SchedulerState& state, JobRef job) {
+// A job as the viewer may know it.
+std::string NameOf(const SchedulerState& state, JobRef job, const Viewer& viewer) {
   const JobSpec& spec = state.job(job).spec;
+  if (!viewer.Sees(spec)) return "a job of team " + spec.team;
   return spec.name.empty() || spec.name == spec.id ? spec.id : spec.name + " (" + spec.id + ")";
-}
-
-// Another job as the owner of `job` may know it: jobs of other teams are not named.
-std::string OtherName(const SchedulerState& state, JobRef job, JobRef other) {
-  const std::string& team = state.job(other).spec.team;
-  return team == state.job(job).spec.team ? NameOf(state, other) : "a job of team " + team;
-}
-
-// "90 s", "12 min", "5 h", "3 days".
-std::string DistanceText(Millis distance) {
-  const auto seconds = static_cast<double>(distance.count()) / 1000;
-  char buffer[32];
-  if (seconds < 120) {
-    std::snprintf(buffer, sizeof buffer, "%.0f s", seconds);
-  } else if (seconds < 7200) {
-    std::snprintf(buffer, sizeof buffer, "%.0f min", seconds / 60);
-  } else if (seconds < 172800) {
-    std::snprintf(buffer, sizeof buffer, "%.0f h", seconds / 3600);
-  } else {
-    std::snprintf(buffer, sizeof buffer, "%.0f days", seconds / 86400);
-  }
-  return buffer;
 }
 
 class Writer {
  public:
-  Writer(const SchedulerState& state, JobRef job, const Reason& reason)
-      : state_(state), job_(job), reason_(reason) {}
+  Writer(const SchedulerState& state, JobRef job, const Reason& reason, const Viewer& viewer)
+      : state_(state), job_(job), reason_(reason), viewer_(viewer) {}
 
   std::string Run() const;
 
@@ -52,6 +30,7 @@ class Writer {
   const SchedulerState& state_;
   const JobRef job_;
   const Reason& reason_;
+  const Viewer& viewer_;
 };
 
 std::string Writer::On() const {
@@ -65,8 +44,8 @@ std::string Writer::Needs() const {
 
 std::string Writer::Holder() const {
   if (reason_.other == kNoIndex) return "";
-  return "; " + OtherName(state_, job_, reason_.other) + " holds " +
-         AmountText(reason_.resource, state_.job(reason_.other).charge[reason_.resource]);
+  return "; " + NameOf(state_, reason_.other, viewer_) + " holds " +
+         AmountText(reason_.resource, state_.job(reason_.other).Holds(reason_.resource));
 }
 
 std::string Writer::Place() const {
@@ -82,7 +61,8 @@ std::string Writer::Until() const {
 
 std::string Writer::LimitText() const {
   const Account& account = state_.lanes().account(reason_.ahead);
-  const std::string who = (account.team ? "team " : "user ") + account.holder;
+  const bool known = account.team || viewer_.Sees(state_.job(job_).spec);
+  const std::string who = known ? (account.team ? "team " : "user ") + account.holder : "its user";
   if (reason_.resource == kResources)
     return who + " runs " + std::to_string(account.jobs) + " jobs, the limit of " +
            Queue(reason_.node);
@@ -91,7 +71,7 @@ std::string Writer::LimitText() const {
 }
 
 std::string Writer::Run() const {
-  const std::string name = NameOf(state_, job_);
+  const std::string name = NameOf(state_, job_, viewer_);
   switch (reason_.code) {
     case ReasonCode::kNone:
       return "";
@@ -129,6 +109,9 @@ std::string Writer::Run() const {
     case ReasonCode::kLimit:
       return LimitText();
     case ReasonCode::kVictims:
+      if (reason_.needed == 0)
+        return "its resources are set aside; it starts when jobs that are being stopped have "
+               "released theirs";
       return "its resources are set aside; " + std::to_string(reason_.needed) +
              (reason_.needed == 1 ? " job is" : " jobs are") + " being saved and stopped for it";
     case ReasonCode::kQuota:
@@ -138,10 +121,10 @@ std::string Writer::Run() const {
       return Place() + Needs() + " and " + AmountText(reason_.resource, reason_.available) +
              " is free" + On() + Holder() + Until();
     case ReasonCode::kReserved:
-      return Place() + "it would delay " + OtherName(state_, job_, reason_.other) +
+      return Place() + "it would delay " + NameOf(state_, reason_.other, viewer_) +
              ", which is next" + On();
     case ReasonCode::kBehind:
-      return "behind " + OtherName(state_, job_, reason_.other) + ", which is first in line; " +
+      return "behind " + NameOf(state_, reason_.other, viewer_) + ", which is first in line; " +
              std::to_string(reason_.ahead) +
              (reason_.ahead == 1 ? " job is before it" : " jobs are before it");
   }
@@ -150,8 +133,13 @@ std::string Writer::Run() const {
 
 }  // namespace
 
+std::string ReasonText(const SchedulerState& state, JobRef job, const Reason& reason,
+                       const Viewer& viewer) {
+  return Writer(state, job, reason, viewer).Run();
+}
+
 std::string ReasonText(const SchedulerState& state, JobRef job, const Reason& reason) {
-  return Writer(state, job, reason).Run();
+  return ReasonText(state, job, reason, {.teams = {state.job(job).spec.team}});
 }
 
 }  // namespace shoal::queue

@@ -63,7 +63,7 @@ void Round::EnforceStops() {
     std::vector<JobRef> stopped;
     for (const JobRef job : state_.RunningOf(leaf)) {
       const JobState& running = state_.job(job);
-      if (running.phase != Phase::kRunning) continue;
+      if (running.phase != Phase::kRunning || state_.now() < running.kept_until) continue;
       if (drained || !windows_[static_cast<size_t>(running.flavor)].open) stopped.push_back(job);
     }
     std::sort(stopped.begin(), stopped.end(), [this](JobRef a, JobRef b) {
@@ -83,17 +83,25 @@ void Round::Preempt(JobRef job, ReasonCode why) {
   decision.job = job;
   decision.flavor = victim.flavor;
   decision.reason.code = why;
+  decision.reason.node = victim.leaf;
+  decision.reason.flavor = victim.flavor;
   decisions_.push_back(decision);
 }
 
+// Jobs whose victims have stopped. One that does not fit yet waits for the victims of others.
 void Round::StartReady() {
   std::vector<JobRef> ready;
   ready.swap(state_.ready());
   for (const JobRef ref : ready) {
     JobState& job = state_.job(ref);
     if (job.phase != Phase::kAssigned || job.victims > 0) continue;
+    if (!job.charge.FitsIn(RealAvailable(state_, job.flavor, job.leaf))) {
+      state_.ready().push_back(ref);
+      continue;
+    }
     job.phase = Phase::kRunning;
-    job.started = job.saved = state_.now();
+    job.started = job.saved = job.resized = state_.now();
+    state_.SetCharge(ref, job.charge, job.charge);
     state_.SetEnd(ref, ExpectedEnd(job.started, job.spec.run_time));
     Decision decision;
     decision.job = ref;
@@ -293,7 +301,9 @@ bool Round::TakeFromOthers(JobRef ref) {
   if (!plan || !Admits(plan->flavor, state_.job(ref))) return false;
   std::vector<Victim> victims = plan->victims;
   std::erase_if(victims, [this](const Victim& victim) { return Undo(victim.job); });
-  if (victims.empty()) {
+  // Without victims it may have to wait until those of others have stopped.
+  const Amounts demand = state_.job(ref).spec.request.Least();
+  if (victims.empty() && demand.FitsIn(RealAvailable(state_, plan->flavor, leaf))) {
     Admit(ref, plan->flavor);
   } else {
     SetAside(ref, plan->flavor, victims);
@@ -321,17 +331,14 @@ bool Round::Undo(JobRef ref) {
   return true;
 }
 
-// Charges the job for what its victims will release, and tells them to.
+// Charges the job for what its victims will release, and tells them to. They hold it until they
+// have stopped (JobState::real).
 void Round::SetAside(JobRef ref, FlavorIndex flavor, const std::vector<Victim>& victims) {
   state_.LeaveLine(ref);
   const Amounts demand = state_.job(ref).spec.request.Least();
   const Millis ready = state_.now() + state_.policy().preempt_grace;
-  Amounts released;
   for (const Victim& chosen : victims) {
     JobState& victim = state_.job(chosen.job);
-    const Amounts kept = chosen.size == 0 ? Amounts{} : victim.spec.request.At(chosen.size);
-    victim.given = victim.charge - kept;
-    released += victim.given;
     victim.beneficiary = ref;
     Decision decision;
     decision.action = chosen.size == 0 ? Action::kPreempt : Action::kResize;
@@ -340,27 +347,23 @@ void Round::SetAside(JobRef ref, FlavorIndex flavor, const std::vector<Victim>& 
     decision.flavor = flavor;
     decision.size = chosen.size;
     decisions_.push_back(decision);
-    state_.SetCharge(chosen.job, kept);
-    victim.size = chosen.size;
+    const Amounts kept = chosen.size == 0 ? Amounts{} : victim.spec.request.At(chosen.size);
+    state_.SetCharge(chosen.job, kept, victim.real);
     victim.shrinking = chosen.size != 0;
-    if (victim.shrinking) continue;
-    victim.phase = Phase::kLeaving;
-    state_.SetEnd(chosen.job, ready);
+    if (victim.shrinking) {
+      victim.whole = victim.size;
+      victim.size = chosen.size;
+    } else {
+      victim.phase = Phase::kLeaving;
+      state_.SetEnd(chosen.job, ready);
+    }
   }
   JobState& job = state_.job(ref);
   job.phase = Phase::kAssigned;
   job.size = job.spec.request.least;
   job.victims = static_cast<int32_t>(victims.size());
-  state_.BeginHold(ref, flavor, demand, ExpectedEnd(ready, job.spec.run_time));
-  // What the victims hold beyond the job's demand is not free before they have released it.
-  Amounts excess = Max(released - demand, Amounts{});
-  for (const Victim& chosen : victims) {
-    JobState& victim = state_.job(chosen.job);
-    const Amounts part = Min(excess, victim.given);
-    victim.given -= part;
-    excess -= part;
-    state_.SetCharge(chosen.job, victim.charge + part);
-  }
+  if (victims.empty()) state_.ready().push_back(ref);
+  state_.BeginHold(ref, flavor, demand, {}, ExpectedEnd(ready, job.spec.run_time));
   Decision decision;
   decision.action = Action::kReserve;
   decision.job = ref;
@@ -462,7 +465,7 @@ void Round::Admit(JobRef ref, FlavorIndex flavor) {
   job.phase = Phase::kRunning;
   job.size = job.spec.request.least;
   job.started = job.saved = job.resized = state_.now();
-  state_.BeginHold(ref, flavor, job.spec.request.Least(),
+  state_.BeginHold(ref, flavor, job.spec.request.Least(), job.spec.request.Least(),
                    ExpectedEnd(state_.now(), job.spec.run_time));
   Decision decision;
   decision.job = ref;
@@ -515,7 +518,7 @@ void Round::GrowJob(JobRef ref) {
   }
   if (more <= 0) return;
   job.size += static_cast<int32_t>(more);
-  state_.SetCharge(ref, job.spec.request.At(job.size));
+  state_.SetCharge(ref, job.spec.request.At(job.size), job.spec.request.At(job.size));
   for (Decision& decision : decisions_) {
     if (decision.job != ref || decision.action != Action::kAdmit) continue;
     decision.size = job.size;

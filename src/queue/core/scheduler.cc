@@ -21,6 +21,16 @@ std::vector<FlavorCapacity> Capacities(const Policy& policy,
   return capacities;
 }
 
+bool Elastic(const Request& request) { return request.most > request.least; }
+
+// Of a job that may hold resources; the caller sets what it is charged.
+void SetBounds(SchedulerState* state, JobRef ref, const Request& request) {
+  JobState& job = state->job(ref);
+  const int change = (Elastic(request) ? 1 : 0) - (Elastic(job.spec.request) ? 1 : 0);
+  job.spec.request = request;
+  if (job.holds()) state->arenas().Of(job.flavor, job.leaf)->elastic += change;
+}
+
 // Different for each job and attempt, so that jobs that failed together do not meet again.
 Millis Spread(Millis distance, const JobState& job) {
   uint64_t hash = 1469598103934665603ULL + static_cast<uint64_t>(job.attempts);
@@ -74,7 +84,7 @@ Status Scheduler::Restore(JobRef ref, const std::string& flavor, int32_t size, M
   job.size = size;
   job.started = job.saved = job.resized = started;
   const Millis end = job.spec.run_time > Millis(0) ? started + job.spec.run_time : kForever;
-  state_.BeginHold(ref, index, job.spec.request.At(size), end);
+  state_.BeginHold(ref, index, job.spec.request.At(size), job.spec.request.At(size), end);
   return Status::Ok();
 }
 
@@ -87,44 +97,26 @@ void Scheduler::Release(JobRef ref) {
   }
   if (phase == Phase::kDelayed) std::erase(delayed_, ref);
   if (!state_.job(ref).holds()) return;
-  if (phase == Phase::kAssigned && state_.job(ref).victims > 0) LeaveToVictims(ref);
+  if (phase == Phase::kAssigned) LetGo(ref);
+  std::erase(kept_, ref);
   state_.EndHold(ref);
   ReleasedFor(ref);
 }
 
-// A record in the place of a job that was cancelled before its victims have stopped: until then
-// what they hold is charged to it.
-void Scheduler::LeaveToVictims(JobRef ref) {
-  JobSpec spec = state_.job(ref).spec;
-  spec.id += " (cancelled " + std::to_string(state_.job(ref).serial) + ")";
-  const JobRef gone = state_.AddJob(std::move(spec));
-  const JobState& job = state_.job(ref);
-  JobState& record = state_.job(gone);
-  record.phase = Phase::kGone;
-  record.leaf = job.leaf;
-  record.lane = job.lane;
-  record.victims = job.victims;
-  record.size = job.size;
+// The victims of a job that does not start now stop all the same.
+void Scheduler::LetGo(JobRef ref) {
+  JobState& job = state_.job(ref);
+  std::erase(state_.ready(), ref);
+  if (std::exchange(job.victims, 0) == 0) return;
   for (const EndKey& key : state_.arenas().Of(job.flavor, job.leaf)->ends) {
-    if (state_.job(key.job).beneficiary == ref) state_.job(key.job).beneficiary = gone;
+    if (state_.job(key.job).beneficiary == ref) state_.job(key.job).beneficiary = kNoIndex;
   }
-  const Amounts charge = job.charge;
-  const FlavorIndex flavor = job.flavor;
-  state_.SetCharge(ref, {});
-  state_.BeginHold(gone, flavor, charge, state_.now() + state_.policy().preempt_grace);
 }
 
 // A victim has released what it held for another job.
 void Scheduler::ReleasedFor(JobRef victim) {
   const JobRef ref = std::exchange(state_.job(victim).beneficiary, kNoIndex);
-  state_.job(victim).given = {};
-  if (ref == kNoIndex || --state_.job(ref).victims > 0) return;
-  if (state_.job(ref).phase == Phase::kGone) {
-    state_.EndHold(ref);
-    state_.RemoveJob(ref);
-  } else {
-    state_.ready().push_back(ref);
-  }
+  if (ref != kNoIndex && --state_.job(ref).victims == 0) state_.ready().push_back(ref);
 }
 
 void Scheduler::End(JobRef ref, Millis now) {
@@ -160,8 +152,49 @@ void Scheduler::Resized(JobRef ref, int32_t size, Millis now) {
   job.size = size;
   job.resized = state_.now();
   job.shrinking = false;
-  state_.SetCharge(ref, job.spec.request.At(size));
+  const Amounts held = job.spec.request.At(size);
+  state_.SetCharge(ref, held, job.phase == Phase::kAssigned ? Amounts{} : held);
   ReleasedFor(ref);
+}
+
+void Scheduler::Keep(JobRef ref, Millis until, Millis now) {
+  state_.Advance(now);
+  JobState& job = state_.job(ref);
+  if (job.phase != Phase::kLeaving && !job.shrinking) return;
+  if (const JobRef other = std::exchange(job.beneficiary, kNoIndex); other != kNoIndex) {
+    LetGo(other);
+    state_.EndHold(other);
+    state_.job(other).size = 0;
+    state_.job(other).flavor = kNoIndex;
+    Classify(other);
+  }
+  if (std::exchange(job.shrinking, false)) job.size = std::max(job.size, job.whole);
+  job.phase = Phase::kRunning;
+  job.kept_until = until;
+  if (std::find(kept_.begin(), kept_.end(), ref) == kept_.end()) kept_.push_back(ref);
+  state_.SetCharge(ref, job.real, job.real);
+  state_.SetEnd(ref, job.spec.run_time > Millis(0) ? job.started + job.spec.run_time : kForever);
+}
+
+void Scheduler::SetRequest(JobRef ref, const Request& request, int32_t size, Millis now) {
+  state_.Advance(now);
+  JobState& job = state_.job(ref);
+  const Phase phase = job.phase;
+  if (phase == Phase::kWaiting) state_.LeaveLine(ref);
+  // The place in its arena's list of elastic jobs depends on the bounds.
+  SetBounds(&state_, ref, request);
+  if (phase == Phase::kWaiting || phase == Phase::kImpossible) {
+    std::erase(state_.impossible(), ref);
+    return Classify(ref);
+  }
+  if (phase != Phase::kRunning) return;
+  const Amounts held = request.At(size);
+  const bool gives = size < job.size;
+  if (gives && !job.shrinking) job.whole = job.size;
+  job.shrinking |= gives;
+  job.size = size;
+  job.resized = state_.now();
+  state_.SetCharge(ref, held, job.shrinking ? job.real : held);
 }
 
 void Scheduler::Saved(JobRef ref, Millis now) {
@@ -169,12 +202,13 @@ void Scheduler::Saved(JobRef ref, Millis now) {
   state_.job(ref).saved = state_.now();
 }
 
-void Scheduler::SetRunTime(JobRef ref, Millis run_time, Millis now) {
+void Scheduler::SetRunTime(JobRef ref, Millis run_time, double confidence, Millis now) {
   state_.Advance(now);
   JobState& job = state_.job(ref);
   const bool waits = job.phase == Phase::kWaiting;
   if (waits) state_.LeaveLine(ref);
   job.spec.run_time = run_time;
+  job.spec.confidence = confidence;
   if (waits) state_.EnterLine(ref);
   if (job.phase == Phase::kRunning)
     state_.SetEnd(ref, run_time > Millis(0) ? job.started + run_time : kForever);
@@ -262,6 +296,12 @@ const std::vector<Decision>& Scheduler::Decide(Millis now) {
     return back;
   });
   for (const JobRef ref : due) Classify(ref);
+  std::erase_if(kept_, [&](JobRef ref) {
+    const JobState& job = state_.job(ref);
+    const bool free = job.kept_until <= state_.now();
+    if (free && job.holds()) state_.TouchArena(*state_.arenas().Of(job.flavor, job.leaf));
+    return free;
+  });
   Round(&state_, &decisions_).Run();
   for (Decision& decision : decisions_) {
     if (decision.action == Action::kRefuse)
@@ -276,6 +316,7 @@ Millis Scheduler::NextWake() const {
     if (at > state_.now()) wake = std::min(wake, at);
   };
   for (const JobRef ref : delayed_) consider(state_.job(ref).not_before);
+  for (const JobRef ref : kept_) consider(state_.job(ref).kept_until);
   for (const MaintenanceWindow& window : state_.policy().windows) {
     consider(window.from);
     consider(window.until);

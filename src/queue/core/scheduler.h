@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,10 +55,17 @@ class Scheduler {
   void Requeue(JobRef job, RequeueCause cause, Millis now);
   // A resizing was carried out, or changed by a person.
   void Resized(JobRef job, int32_t size, Millis now);
+  // A job that was to stop or shrink does not: it goes on with what it holds, and nothing takes
+  // from it before `until`. The job for which it was to stop goes back to its place, and finds
+  // other victims or waits. Without effect on a job that neither stops nor shrinks.
+  void Keep(JobRef job, Millis until, Millis now);
+  // Other bounds of its size, or another demand of its other tasks. A running job has `size` from
+  // now on; what it gives back is free after Resized. A waiting job keeps its place.
+  void SetRequest(JobRef job, const Request& request, int32_t size, Millis now);
   // Its tasks have saved their state: less work would be lost.
   void Saved(JobRef job, Millis now);
-  // It is expected to run this long from its start.
-  void SetRunTime(JobRef job, Millis run_time, Millis now);
+  // It is expected to run this long from its start (JobSpec::confidence).
+  void SetRunTime(JobRef job, Millis run_time, double confidence, Millis now);
   void SetMachines(const std::string& flavor, const FlavorMachines& machines, Millis now);
   // FailedPrecondition, naming the jobs, if waiting or running jobs would be stranded: their queue
   // or the flavor they hold is not in the new policy. Nothing changes then.
@@ -77,8 +85,8 @@ class Scheduler {
 
  private:
   void Release(JobRef job);
-  void LeaveToVictims(JobRef job);
   void ReleasedFor(JobRef victim);
+  void LetGo(JobRef beneficiary);
   void Classify(JobRef job);
   void Rebuild(std::shared_ptr<const Policy> policy, const std::vector<FlavorCapacity>& capacities);
 
@@ -86,7 +94,8 @@ class Scheduler {
   SchedulerState state_;
   std::vector<Decision> decisions_;
   std::vector<JobRef> delayed_;
-  Millis decided_{0};  // time of the last decision
+  std::vector<JobRef> kept_;  // of which nothing is taken until a time
+  Millis decided_{0};         // time of the last decision
 };
 
 // Queue, lane and flavors of the job in this tree; kNoIndex and 0 where there are none.
@@ -98,8 +107,18 @@ Reason Impossible(const SchedulerState& state, const JobState& job);
 // Why a job waits (explain.cc).
 Reason Explain(const SchedulerState& state, JobRef job);
 
-// One sentence, in which jobs of other teams have no names, such as "first in line; needs 3 GPU and
-// 1 GPU is free: big (r1) holds 2 GPU".
+// Whose jobs a reader may know by name: `all`, or those of these teams.
+struct Viewer {
+  bool all = false;
+  std::set<std::string> teams = {};
+
+  bool Sees(const JobSpec& job) const { return all || teams.contains(job.team); }
+};
+
+// One sentence, in which jobs that the viewer may not see have no names, such as "first in line;
+// needs 3 GPU and 1 GPU is free; big (r1) holds 2 GPU". Without a viewer, the job's own team reads.
+std::string ReasonText(const SchedulerState& state, JobRef job, const Reason& reason,
+                       const Viewer& viewer);
 std::string ReasonText(const SchedulerState& state, JobRef job, const Reason& reason);
 
 }  // namespace shoal::queue

@@ -13,6 +13,15 @@ EndKey KeyOf(const JobState& state, JobRef job) { return {state.end, state.hold_
 
 bool Elastic(const JobState& state) { return state.spec.request.most > state.spec.request.least; }
 
+// When the last of the jobs that stop or shrink is expected to have released its resources.
+Millis LastRelease(const SchedulerState& state, const Arena& arena) {
+  const bool releases = std::any_of(arena.ends.begin(), arena.ends.end(), [&](const EndKey& key) {
+    const JobState& job = state.job(key.job);
+    return job.real != job.charge && job.phase != Phase::kAssigned;
+  });
+  return releases ? state.now() + state.policy().preempt_grace : state.now();
+}
+
 }  // namespace
 
 SchedulerState::SchedulerState(std::shared_ptr<const Policy> policy,
@@ -86,9 +95,9 @@ void SchedulerState::TakeJobs(const SchedulerState& other) {
   std::sort(holders.begin(), holders.end(),
             [this](JobRef a, JobRef b) { return job(a).hold_serial < job(b).hold_serial; });
   for (const JobRef ref : holders) {
-    const Amounts charge = job(ref).charge;
-    BeginHold(ref, tree_->FindFlavor(other.tree_->flavor_name(job(ref).flavor)), charge,
-              job(ref).end);
+    const JobState held = job(ref);
+    BeginHold(ref, tree_->FindFlavor(other.tree_->flavor_name(held.flavor)), held.charge, held.real,
+              held.end);
   }
 }
 
@@ -115,12 +124,13 @@ void SchedulerState::LeaveLine(JobRef ref) {
   }
 }
 
-void SchedulerState::BeginHold(JobRef ref, FlavorIndex flavor, const Amounts& charge, Millis end) {
+void SchedulerState::BeginHold(JobRef ref, FlavorIndex flavor, const Amounts& charge,
+                               const Amounts& real, Millis end) {
   JobState& state = job(ref);
   state.flavor = flavor;
   state.hold_serial = next_hold_serial_++;
   state.end = end;
-  state.charge = {};
+  state.charge = state.real = {};
   Arena& arena = *arenas_.Of(flavor, state.leaf);
   const EndKey key = KeyOf(state, ref);
   arena.ends.insert(std::upper_bound(arena.ends.begin(), arena.ends.end(), key), key);
@@ -128,28 +138,34 @@ void SchedulerState::BeginHold(JobRef ref, FlavorIndex flavor, const Amounts& ch
   state.running_at = static_cast<int32_t>(running_[At(state.leaf)].size());
   running_[At(state.leaf)].push_back(ref);
   lanes_.CountJob(state.lane, 1);
-  SetCharge(ref, charge);
+  SetCharge(ref, charge, real);
 }
 
-void SchedulerState::SetCharge(JobRef ref, const Amounts& charge) {
+void SchedulerState::SetCharge(JobRef ref, const Amounts& charge, const Amounts& real) {
   JobState& state = job(ref);
-  if (state.charge == charge) return;
   Arena& arena = *arenas_.Of(state.flavor, state.leaf);
   FlavorCapacity& capacity = arenas_.capacity(state.flavor);
-  const bool frees = !state.charge.IsZero() && !state.charge.FitsIn(charge);
-  ledger_.Discharge(state.flavor, state.leaf, state.charge);
-  ledger_.Charge(state.flavor, state.leaf, charge);
-  capacity.held += charge - state.charge;
-  lanes_.Discharge(state.lane, state.charge);
-  lanes_.Charge(state.lane, charge);
-  if (InShadow(arena, state)) {
-    Shadow(&arena, state, state.charge, false);
-    Shadow(&arena, state, charge, true);
+  const bool frees = !state.charge.FitsIn(charge) || !state.real.FitsIn(real);
+  if (state.real != real) {
+    ledger_.DischargeReal(state.flavor, state.leaf, state.real);
+    ledger_.ChargeReal(state.flavor, state.leaf, real);
+    capacity.real += real - state.real;
+    state.real = real;
   }
-  state.charge = charge;
-  if (!frees) return;
-  ++arena.reservation.releases;
-  TouchArena(arena);
+  if (state.charge != charge) {
+    ledger_.Discharge(state.flavor, state.leaf, state.charge);
+    ledger_.Charge(state.flavor, state.leaf, charge);
+    capacity.held += charge - state.charge;
+    lanes_.Discharge(state.lane, state.charge);
+    lanes_.Charge(state.lane, charge);
+    if (InShadow(arena, state)) {
+      Shadow(&arena, state, state.charge, false);
+      Shadow(&arena, state, charge, true);
+    }
+    if (!state.charge.FitsIn(charge)) ++arena.reservation.releases;
+    state.charge = charge;
+  }
+  if (frees) TouchArena(arena);
 }
 
 void SchedulerState::SetEnd(JobRef ref, Millis end) {
@@ -169,7 +185,7 @@ void SchedulerState::SetEnd(JobRef ref, Millis end) {
 }
 
 void SchedulerState::EndHold(JobRef ref) {
-  SetCharge(ref, {});
+  SetCharge(ref, {}, {});
   JobState& state = job(ref);
   Arena& arena = *arenas_.Of(state.flavor, state.leaf);
   const auto found = std::lower_bound(arena.ends.begin(), arena.ends.end(), KeyOf(state, ref));
@@ -191,6 +207,16 @@ Amounts SchedulerState::Available(FlavorIndex flavor, NodeIndex leaf) const {
   for (size_t r = 0; r < kResources; ++r) {
     if (capacity.total[r] < kUnlimited)
       available[r] = std::min(available[r], capacity.total[r] - capacity.held[r]);
+  }
+  return Min(available, RealAvailable(*this, flavor, leaf));
+}
+
+Amounts RealAvailable(const SchedulerState& state, FlavorIndex flavor, NodeIndex leaf) {
+  const FlavorCapacity& capacity = state.arenas().capacity(flavor);
+  Amounts available = state.tree().Available(flavor, leaf, state.ledger().real(flavor));
+  for (size_t r = 0; r < kResources; ++r) {
+    if (capacity.total[r] < kUnlimited)
+      available[r] = std::min(available[r], capacity.total[r] - capacity.real[r]);
   }
   return available;
 }
@@ -269,6 +295,8 @@ bool SchedulerState::Reserve(Arena* arena, JobRef ref) {
     DropReservation(arena);
     return false;
   }
+  if (reservation.at == now_ && !demand.FitsIn(RealAvailable(*this, arena->flavor, state.leaf)))
+    reservation.at = LastRelease(*this, *arena);
   Shadow(arena, state, demand, true);
   return true;
 }

@@ -53,9 +53,11 @@ class SchedulerState {
   void EnterLine(JobRef job);
   void LeaveLine(JobRef job);
 
-  // Jobs that hold resources.
-  void BeginHold(JobRef job, FlavorIndex flavor, const Amounts& charge, Millis end);
-  void SetCharge(JobRef job, const Amounts& charge);
+  // Jobs that hold resources. What a job holds (`real`) differs from what it is to hold while it
+  // waits for its victims, or stops or shrinks for another: both stay within quotas and capacity.
+  void BeginHold(JobRef job, FlavorIndex flavor, const Amounts& charge, const Amounts& real,
+                 Millis end);
+  void SetCharge(JobRef job, const Amounts& charge, const Amounts& real);
   void SetEnd(JobRef job, Millis end);
   void EndHold(JobRef job);
   const std::vector<JobRef>& RunningOf(NodeIndex leaf) const {
@@ -66,7 +68,8 @@ class SchedulerState {
     return leaves_[static_cast<size_t>(root)];
   }
 
-  // What a job of the leaf can take of the flavor now: the least of quotas and free capacity.
+  // What a job of the leaf can take of the flavor now: the least of quotas and free capacity, of
+  // what jobs are to hold and of what they hold.
   Amounts Available(FlavorIndex flavor, NodeIndex leaf) const;
   // The same at the time of the arena's reservation, beside the reserved job.
   Amounts ShadowAvailable(const Arena& arena, NodeIndex leaf) const;
@@ -115,5 +118,8 @@ class SchedulerState {
   int64_t next_serial_ = 1;
   int64_t next_hold_serial_ = 1;
 };
+
+// SchedulerState::Available of what jobs hold alone: an assigned job starts when it fits there.
+Amounts RealAvailable(const SchedulerState& state, FlavorIndex flavor, NodeIndex leaf);
 
 }  // namespace shoal::queue

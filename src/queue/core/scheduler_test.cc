@@ -242,6 +242,19 @@ TEST_F(SchedulerTest, HeldQueuesAdmitNothingAndDrainedOnesArePreempted) {
   EXPECT_EQ(Decide(), "admit a, admit b");
 }
 
+TEST_F(SchedulerTest, APreemptionNamesTheDrainedQueue) {
+  Make(Cohort(4, 4), 8);
+  Submit(Spec("a", "x", 1));
+  Decide();
+  Policy policy = Cohort(4, 4);
+  policy.queues[1].mode = QueueMode::kDrain;
+  ASSERT_TRUE(scheduler_->SetPolicy(policy, now_).ok());
+  const std::vector<Decision> decisions = scheduler_->Decide(now_);
+  ASSERT_EQ(decisions.size(), 1U);
+  EXPECT_EQ(ReasonText(scheduler_->state(), decisions[0].job, decisions[0].reason),
+            "queue x is drained");
+}
+
 TEST_F(SchedulerTest, MaintenanceHoldsBackWhatWouldRunIntoItAndStopsTheRest) {
   Policy policy = DefaultPolicy({"a"});
   policy.windows = {{"power", seconds(100), seconds(200), {}}};
@@ -299,6 +312,98 @@ TEST_F(SchedulerTest, AChangeOfMachinesKeepsThePolicy) {
   for (const Flavor& flavor : policy->flavors)
     scheduler_->SetMachines(flavor.name, Machines(4), now_);
   EXPECT_EQ(&scheduler_->state().policy(), policy);
+}
+
+// What a stopping job holds is not given to a second one, in its queue or through the machines.
+TEST_F(SchedulerTest, AQuotaIsNotExceededWhileAVictimStops) {
+  Policy policy = Cohort(4, 4);
+  policy.queues[1].quota["a"][2].borrow = 0;
+  Make(policy, 16);
+  Submit(Spec("low", "x", 4));
+  Decide();
+  Submit(Spec("high", "x", 2, 0, 5));
+  EXPECT_EQ(Decide(), "preempt low for high, reserve high @30");
+  Submit(Spec("later", "x", 2, 0, 5));
+  EXPECT_EQ(Decide(), "reserve later @30");
+  EXPECT_EQ(
+      Why("later"),
+      "first in line; needs 2 GPU and 0 GPU is free; low holds 4 GPU; expected to start in 30 s");
+  scheduler_->Requeue(scheduler_->Find("low"), RequeueCause::kPreempted, now_);
+  EXPECT_EQ(Decide().substr(0, 23), "admit high, admit later");
+}
+
+TEST_F(SchedulerTest, ACancelledJobLeavesItsVictimsToTheNext) {
+  Make(DefaultPolicy({"a"}), 4);
+  Submit(Spec("low", "", 4));
+  Decide();
+  Submit(Spec("high", "", 4, 0, 5));
+  EXPECT_EQ(Decide(), "preempt low for high, reserve high @30");
+  End("high");
+  Submit(Spec("next", "", 3, 0, 5));
+  EXPECT_EQ(Decide().substr(0, 12), "reserve next");
+  scheduler_->Requeue(scheduler_->Find("low"), RequeueCause::kPreempted, now_);
+  EXPECT_EQ(Decide().substr(0, 10), "admit next");
+}
+
+TEST_F(SchedulerTest, AVictimThatDoesNotStopIsReplaced) {
+  Make(DefaultPolicy({"a"}), 4);
+  Submit(Spec("one", "", 2));
+  Submit(Spec("two", "", 2));
+  Decide();
+  Submit(Spec("high", "", 2, 0, 5));
+  EXPECT_EQ(Decide(), "preempt two for high, reserve high @30");
+  scheduler_->Keep(scheduler_->Find("two"), seconds(300), now_);
+  EXPECT_EQ(Decide(), "preempt one for high, reserve high @30");
+  EXPECT_EQ(scheduler_->job(scheduler_->Find("two")).phase, Phase::kRunning);
+  scheduler_->Keep(scheduler_->Find("one"), seconds(600), now_);
+  EXPECT_EQ(Decide(), "reserve high @?");
+  EXPECT_EQ(scheduler_->job(scheduler_->Find("high")).phase, Phase::kWaiting);
+  EXPECT_EQ(scheduler_->NextWake(), seconds(300));
+  now_ = seconds(300);
+  EXPECT_EQ(Decide(), "preempt two for high, reserve high @330");
+  scheduler_->Requeue(scheduler_->Find("two"), RequeueCause::kPreempted, now_);
+  EXPECT_EQ(Decide().substr(0, 10), "admit high");
+}
+
+TEST_F(SchedulerTest, AJobThatDoesNotShrinkKeepsItsSize) {
+  Make(DefaultPolicy({"a"}), 8);
+  JobSpec elastic = Spec("elastic", "", 1);
+  elastic.request.least = 2;
+  elastic.request.most = 8;
+  Submit(elastic);
+  EXPECT_EQ(Decide(), "admit elastic 8");
+  Submit(Spec("other", "", 3));
+  EXPECT_EQ(Decide(), "resize elastic 5 for other, reserve other @30");
+  scheduler_->Keep(scheduler_->Find("elastic"), seconds(300), now_);
+  EXPECT_EQ(Decide(), "reserve other @?");
+  EXPECT_EQ(scheduler_->job(scheduler_->Find("elastic")).size, 8);
+  EXPECT_EQ(scheduler_->state().ledger().usage(0)[0], Gpus(8));
+}
+
+TEST_F(SchedulerTest, OtherBoundsHoldFromNowOn) {
+  Make(DefaultPolicy({"a"}), 8);
+  JobSpec elastic = Spec("elastic", "", 1);
+  elastic.request.least = 2;
+  elastic.request.most = 8;
+  Submit(elastic);
+  Decide();
+  Request request = elastic.request;
+  request.most = 3;
+  scheduler_->SetRequest(scheduler_->Find("elastic"), request, 3, now_);
+  Submit(Spec("other", "", 5));
+  EXPECT_EQ(Decide(), "reserve other @30");
+  scheduler_->Resized(scheduler_->Find("elastic"), 3, now_);
+  EXPECT_EQ(Decide(), "admit other");
+  // A waiting job keeps its place.
+  Submit(Spec("first", "", 8));
+  Submit(Spec("second", "", 8));
+  Decide();
+  Request less;
+  less.unit = Gpus(7);
+  scheduler_->SetRequest(scheduler_->Find("first"), less, 0, now_);
+  End("elastic");
+  End("other");
+  EXPECT_EQ(Decide().substr(0, 11), "admit first");
 }
 
 TEST_F(SchedulerTest, SharesDecideBetweenQueues) {

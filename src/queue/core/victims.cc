@@ -190,6 +190,7 @@ void Search::Gather() {
   for (const EndKey& key : trial_.arena().ends) {
     const JobState& victim = state_.job(key.job);
     if (victim.phase != Phase::kRunning || victim.shrinking) continue;
+    if (state_.now() < victim.kept_until) continue;
     if (victim.size > victim.spec.request.least) surplus_.push_back(key.job);
     const Taking taking = MayTake(victim);
     if (taking == Taking::kNothing) continue;

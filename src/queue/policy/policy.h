@@ -55,6 +55,7 @@ struct QueueSpec {
   PreemptRule reclaim = PreemptRule::kAny;
   HolderLimit per_user;
   HolderLimit per_team;
+  std::vector<std::string> operators;  // teams whose operators may hold, drain and resume it
 };
 
 // No job runs on these flavors during the window.

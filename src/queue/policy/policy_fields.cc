@@ -59,6 +59,10 @@ const PolicyField kFields[] = {
    [](V v, T t) {
      t.queue->mode = v.text == "hold" ? QueueMode::kHold
                      : v.text == "drain" ? QueueMode::kDrain : QueueMode::kOpen; }},
+  {{.path = "queues.*.operators", .type = Type::kTexts, .most = 64, .fallback = "none",
+    .doc = "Teams whose operators may hold, drain and resume the queue and those below it with `shoal queue`; "
+           "administrators may always."},
+   [](V v, T t) { t.queue->operators = v.texts; }},
   {{.path = "queues.*.flavors", .type = Type::kTexts, .most = 32,
     .fallback = "those of the queue above, else those with a quota in the tree, else all",
     .doc = "The flavors that its jobs may use, the preferred first."},
@@ -161,8 +165,8 @@ const PolicyField kFields[] = {
   {{.path = "elastic", .type = Type::kSection, .fallback = "see its fields",
     .doc = "Jobs with `min` and `max`."}},
   {{.path = "elastic.grow", .type = Type::kChoice, .choices = "true|false", .fallback = "true",
-    .doc = "Whether they grow into capacity that no waiting job can use. They always shrink before a job is "
-           "preempted."},
+    .doc = "Whether they grow into capacity that no waiting job can use, and shrink before a job is preempted. "
+           "`false`: on a server they have the size of their file."},
    [](V v, T t) { t.policy->grow = v.text == "true"; }},
   {{.path = "elastic.pause", .type = Type::kDuration, .most = kDay, .fallback = "30s",
     .doc = "Least time between two growths of a job."},

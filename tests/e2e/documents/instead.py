@@ -100,6 +100,13 @@ INSTEAD = {
         ("shoal submit job.yaml --server http://127.0.0.1:1 --team research", 3, _SERVER),
     "shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes":
         ("shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes", 2, _SERVER),
+    "shoal submit job.yaml --dry-run": ("shoal submit --help | grep -q -e --dry-run", 0, _SERVER),
+    "shoal queue": ("shoal queue --help", 0, _SERVER),
+    "shoal queue --json": ("shoal queue --help | grep -q -e --json", 0, _SERVER),
+    "shoal queue hold research": ("shoal queue hold --help", 0, _SERVER),
+    "shoal queue drain research": ("shoal queue drain --help", 0, _SERVER),
+    "shoal queue resume research": ("shoal queue resume --help", 0, _SERVER),
+    "shoal queue reload": ("shoal queue reload --help", 0, _SERVER),
     "shoal logs -f $(shoal submit job.yaml)": ("shoal submit job.yaml", 2, _SERVER),
 
     "shoal logs mnist --role worker --index 3 --attempt 2": ("shoal logs mnist --role worker --index 0 --attempt 1", 0, _SMALL),
