@@ -110,6 +110,11 @@ class LeadingServer final : public ActiveServer {
     options.program = server_.program;
     options.self = options_.self;
     options.secrets = secrets_.get();
+    options.task_user = [this](const std::string& team,
+                               const std::string& engine) -> Result<std::optional<UserIds>> {
+      TRY_ASSIGN(const Policy policy, policies_->Of(team));
+      return TaskUserOf(policy, engines_->KindOf(engine));
+    };
     options.lead = options_.lead;
     if (!server_.queues_file.empty()) {
       const std::string file = server_.queues_file.string();

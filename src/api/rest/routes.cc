@@ -463,7 +463,10 @@ std::vector<Parameter> PolicyFields() {
           {.name = "forbidden", .kind = Kind::kTexts, .most = 1000,
            .doc = "Patterns of fields that job files must not have [none]"},
           {.name = "fields", .kind = Kind::kObject,
-           .doc = "Fields and the values that every job has, such as `kubernetes.namespace` [none]"}};
+           .doc = "Fields and the values that every job has, such as `kubernetes.namespace` [none]"},
+          {.name = "user", .most = 64,
+           .doc = "As whom tasks of `local` and `slurm` run: a name, `UID` or `UID:GID` [the server]"},
+          Flag("isolated", "Refuses jobs whose tasks would run as the server [no]")};
 }
 
 std::vector<Route> PolicyRoutes() {
@@ -566,9 +569,10 @@ std::vector<Route> TeamRoutes() {
 
 std::vector<Route> AllRoutes() {
   std::vector<Route> all;
-  for (const auto& part : {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(),
-                           ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(),
-                           UserRoutes(), PolicyRoutes(), SecretRoutes(), TeamRoutes()})
+  for (const auto& part :
+       {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), ActionRoutes(), EventRoutes(),
+        SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), PolicyRoutes(),
+        SecretRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

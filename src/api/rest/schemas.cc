@@ -216,7 +216,9 @@ void AddPeople(json::object* all) {
                              {"forbidden", ListOf(Of("string"))},
                              {"fields", json::object{{"type", "object"},
                                                      {"description", "Field → value"},
-                                                     {"additionalProperties", Of("string")}}}},
+                                                     {"additionalProperties", Of("string")}}},
+                             {"user", Text("As whom tasks of local and slurm run")},
+                             {"isolated", Of("boolean")}},
                             {});
   (*all)["Secrets"] = Object({{"items", ListOf(Object({{"name", Of("string")},
                                                        {"changed", Time("When it was set")},

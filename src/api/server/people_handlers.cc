@@ -62,6 +62,12 @@ Result<std::string> TokenOwner(const Call& call) {
   return PermissionDenied("only an administrator may see and make tokens of other users");
 }
 
+Status RemoveSecrets(controller::SecretVault* vault, const std::string& team) {
+  TRY_ASSIGN(const auto secrets, vault->List(team));
+  for (const controller::SecretInfo& secret : secrets) TRY(vault->Remove(team, secret.name));
+  return Status::Ok();
+}
+
 }  // namespace
 
 void ListUsers(const Backend& backend, const CallPtr& call) {
@@ -126,7 +132,13 @@ void GetTeam(const Backend& backend, const CallPtr& call) {
 
 void RemoveTeam(const Backend& backend, const CallPtr& call) {
   call->target = call->arguments.PathText("team");
-  AnswerNothing(call, backend.people->RemoveTeam(call->target));
+  const Status removed = backend.people->RemoveTeam(call->target);
+  if (!removed.ok()) return AnswerNothing(call, removed);
+  // A later team of this name must not inherit them.
+  const Status policy = backend.policies->Remove(call->target);
+  const Status secrets = RemoveSecrets(backend.secrets, call->target);
+  if (!policy.ok() && policy.code() != Code::kNotFound) return AnswerNothing(call, policy);
+  AnswerNothing(call, secrets);
 }
 
 void SetMember(const Backend& backend, const CallPtr& call) {

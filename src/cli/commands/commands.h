@@ -26,6 +26,7 @@ void AddResume(CLI::App& app, Run* chosen);
 void AddScale(CLI::App& app, Run* chosen);
 void AddOutputs(CLI::App& app, Run* chosen);
 void AddWhy(CLI::App& app, Run* chosen);
+void AddPolicy(CLI::App& app, Run* chosen);
 void AddSecret(CLI::App& app, Run* chosen);
 void AddExec(CLI::App& app, Run* chosen);
 void AddForward(CLI::App& app, Run* chosen);

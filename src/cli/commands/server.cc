@@ -3,6 +3,7 @@
 #include "api/process/server.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -101,11 +102,24 @@ std::string RoleText(const api::ServerRole& role) {
          (role.why.empty() ? "" : " (" + role.why + ")") + "\n";
 }
 
+// As whom tasks run, which is said at every start.
+constexpr const char* kTasksAsRoot =
+    "tasks of the engines local and slurm run as root, but those of teams whose policy names a "
+    "user "
+    "(docs/policies.md)\n";
+constexpr const char* kTasksAsServer =
+    "tasks of the engines local and slurm run as this server's user, so they can read what it "
+    "keeps; "
+    "teams with a user of their own need a server that runs as root (docs/policies.md)\n";
+
+bool RunsAsRoot() { return ::geteuid() == 0; }
+
 json::object ReadyJson(const api::Server& server, const api::ServerOptions& options) {
   json::object ready{{"event", "ready"},
                      {"url", server.url()},
                      {"state", options.state.string()},
-                     {"attached", server.role().attached}};
+                     {"attached", server.role().attached},
+                     {"runs_as_root", RunsAsRoot()}};
   AddRole(server.role(), &ready);
   if (!server.fingerprint().empty()) ready["fingerprint"] = server.fingerprint();
   if (server.first_token()) ready["token_file"] = (options.state / api::kFirstTokenFile).string();
@@ -122,6 +136,7 @@ std::string ReadyText(const api::Server& server, const api::ServerOptions& optio
   } else if (role.attached != 0) {
     text += std::to_string(role.attached) + " jobs of an earlier server go on\n";
   }
+  text += RunsAsRoot() ? kTasksAsRoot : kTasksAsServer;
   if (!server.first_token()) return text;
   const std::string file = (options.state / api::kFirstTokenFile).string();
   return text + "the administrator's token, shown this once: " + *server.first_token() +
