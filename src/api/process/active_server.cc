@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "api/oidc/sign_in.h"
 #include "api/people/people.h"
 #include "api/people/policy.h"
 #include "api/server/followers.h"
@@ -44,6 +45,7 @@ class LeadingServer final : public ActiveServer {
 
   Status Begin() {
     TRY(MakePeople());
+    TRY(MakeSignIn());
     TRY(MakeSecrets());
     TRY(MakeEngines());
     TRY(StartSupervisor());
@@ -76,6 +78,13 @@ class LeadingServer final : public ActiveServer {
     TRY_ASSIGN(first_token_, people_->MakeFirstAdministrator());
     if (!first_token_) return Status::Ok();
     return WriteFileAtomically(server_.state / kFirstTokenFile, *first_token_ + "\n", 0600);
+  }
+
+  Status MakeSignIn() {
+    if (server_.oidc_file.empty()) return Status::Ok();
+    TRY_ASSIGN(OidcConfig config, ReadOidcConfig(server_.oidc_file));
+    sign_in_ = std::make_unique<SignIn>(std::move(config), people_.get(), server_.clock);
+    return Status::Ok();
   }
 
   Status MakeSecrets() {
@@ -228,6 +237,7 @@ class LeadingServer final : public ActiveServer {
     backend.followers = followers_.get();
     backend.uploads = uploads_.get();
     backend.readiness = readiness_.get();
+    backend.sign_in = sign_in_.get();
     backend.clock = server_.clock;
     backend.home = home_;
     backend.default_engine = server_.default_engine;
@@ -252,6 +262,7 @@ class LeadingServer final : public ActiveServer {
   const controller::StateHome home_;
   std::unique_ptr<People> people_;
   std::unique_ptr<Policies> policies_;
+  std::unique_ptr<SignIn> sign_in_;
   std::unique_ptr<controller::SecretVault> secrets_;
   std::optional<std::string> first_token_;
   std::unique_ptr<controller::EngineRegistry> engines_;

@@ -47,6 +47,7 @@ struct ServerOptions {
       queues_file;  // the policy of the queues (docs/queue.md); empty: first in, first out
   std::filesystem::path secrets_key;  // file of the key of secrets; empty: in `state`
   std::string secrets_key_command;    // prints it instead (controller/secrets/secret_vault.h)
+  std::filesystem::path oidc_file;    // the provider that signs people in; empty: none
   const Clock* clock = RealClock::Get();
   // Both optional, on any thread, not before Start has returned and not after the destructor: the
   // role has changed; this server cannot do what its role demands and should end, so that another

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "api/rest/route.h"
+#include "api/rest/sign_in_routes.h"
 
 namespace shoal::api {
 namespace {
@@ -424,7 +425,8 @@ std::vector<Route> UserRoutes() {
        .doc = "Changes the fields that are given", .access = kServer, .scope = write,
        .audited = Audited::kChange, .body = Body::kJson,
        .fields = {Flag("administrator", "May do everything"),
-                  Flag("disabled", "Its tokens are refused")},
+                  Flag("disabled", "Its tokens are refused"),
+                  Text("subject", "Of the provider that signs it in: `ISSUER SUB`", 1024)},
        .max_body = kSmallBody, .schema = "User"},
       {.operation = Operation::kRemoveUser, .method = Method::kDelete,
        .path = "/api/v1/users/{name}", .name = "removeUser",
@@ -571,7 +573,7 @@ std::vector<Route> AllRoutes() {
   std::vector<Route> all;
   for (const auto& part :
        {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), ActionRoutes(), EventRoutes(),
-        SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), PolicyRoutes(),
+        SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(), SignInRoutes(), PolicyRoutes(),
         SecretRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;

@@ -35,6 +35,7 @@ namespace shoal::api {
 
 class Followers;
 class Readiness;
+class SignIn;
 class Uploads;
 
 // What the handlers use. All pointers outlive the server; all objects are thread-safe.
@@ -52,6 +53,7 @@ struct Backend {
   Followers* followers = nullptr;
   Uploads* uploads = nullptr;
   Readiness* readiness = nullptr;
+  SignIn* sign_in = nullptr;  // null: people sign in with tokens only
   const Clock* clock = nullptr;
   controller::StateHome home{std::filesystem::path()};
   std::string default_engine;

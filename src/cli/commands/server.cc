@@ -38,6 +38,7 @@ struct ServerArguments {
   std::string queues;
   std::string secrets_key;
   std::string secrets_key_command;
+  std::string oidc;
 };
 
 // Time that requests under way have to end.
@@ -78,6 +79,7 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   if (!arguments.secrets_key.empty())
     options.secrets_key = std::filesystem::absolute(arguments.secrets_key, error);
   options.secrets_key_command = arguments.secrets_key_command;
+  if (!arguments.oidc.empty()) options.oidc_file = std::filesystem::absolute(arguments.oidc, error);
   options.program = context.program;
   options.version = VersionLine();
   return options;
@@ -280,6 +282,9 @@ void AddServer(CLI::App& app, Run* chosen) {
   sub->add_option("--secrets-key-command", arguments->secrets_key_command,
                   "Shell command that prints that key, such as a client of a key service")
       ->type_name("COMMAND");
+  sub->add_option("--oidc", arguments->oidc,
+                  "File of the OpenID Connect provider that signs people in (docs/oidc.md)")
+      ->type_name("FILE");
   AddCopy(sub, false, chosen);
   AddCopy(sub, true, chosen);
   sub->footer(kServerFooter);
