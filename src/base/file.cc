@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/fault_injection.h"
 #include "base/id.h"
 
@@ -15,18 +16,36 @@ namespace shoal {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// In a directory of another user, who may have put a link or a FIFO in the place of a file.
+Status CheckKind(int fd, const fs::path& path) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, path.string());
+  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) return Status::Ok();
+  return PermissionDenied(path.string() + " is neither a regular file nor a directory");
+}
+
+}  // namespace
+
 void UniqueFd::Reset(int fd) {
   if (fd_ >= 0) ::close(fd_);
   fd_ = fd;
 }
 
 Result<UniqueFd> OpenFile(const fs::path& path, int flags, unsigned mode) {
+  const bool foreign = FileAccessAs::active();
+  if (foreign) flags |= O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   int fd = -1;
   do {
     fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
+  if (fd < 0 && foreign && (errno == ELOOP || errno == ENXIO))
+    return PermissionDenied(path.string() + " is neither a regular file nor a directory");
   if (fd < 0) return ErrnoStatus(errno, "cannot open " + path.string());
-  return UniqueFd(fd);
+  UniqueFd file(fd);
+  if (foreign) TRY(CheckKind(fd, path));
+  return file;
 }
 
 Result<std::string> ReadFile(const fs::path& path, size_t limit) {

@@ -37,6 +37,7 @@ const std::vector<Command>& Commands() {
       {"predict", "Models", AddPredict},
       {"server", "Server", AddServer},
       {"login", "Server", AddLogin},
+      {"policy", "Server", AddPolicy, nullptr, true},
       {"logout", "Server", AddLogout},
       {"simulate", "Machine", AddSimulate},
       {"doctor", "Machine", AddDoctor},

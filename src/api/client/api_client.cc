@@ -68,7 +68,7 @@ net::HttpRequest ApiClient::Make(const ApiRequest& request) const {
   http.method = request.method;
   http.target = request.target;
   http.headers = request.headers;
-  http.headers.emplace_back("Authorization", "Bearer " + login_.token);
+  if (!login_.token.empty()) http.headers.emplace_back("Authorization", "Bearer " + login_.token);
   if (!request.content_type.empty())
     http.headers.emplace_back("Content-Type", request.content_type);
   http.body = request.body;

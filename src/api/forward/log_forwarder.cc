@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/webhooks/delivery.h"
+#include "base/access/directory_owner.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -229,6 +230,7 @@ bool LogForwarder::FillLog(const std::string& id, Job* job, const LogInfo& log, 
   rendezvous::LogTimes known;
   const auto times = [&known, dir = job::JobDir(options_.home.job_dir(id)).logs(),
                       key = log.key](int64_t from) {
+    const FileAccessAs owner(dir.parent_path());
     auto read = rendezvous::ReadLogTimes(dir, key, from);
     if (read.ok()) known = *read;
     return read;

@@ -54,9 +54,11 @@ Status CheckName(std::string_view what, std::string_view name) {
 json::object ToJson(const User& user) {
   json::object teams;
   for (const auto& [team, role] : user.teams) teams[team] = NameOf(role);
-  return {{"name", user.name},         {"administrator", user.administrator},
-          {"service", user.service},   {"disabled", user.disabled},
-          {"teams", std::move(teams)}, {"created", MicrosOf(user.created)}};
+  json::object object{{"name", user.name},         {"administrator", user.administrator},
+                      {"service", user.service},   {"disabled", user.disabled},
+                      {"teams", std::move(teams)}, {"created", MicrosOf(user.created)}};
+  if (!user.subject.empty()) object["subject"] = user.subject;
+  return object;
 }
 
 Result<User> ParseUser(const json::object& object) {
@@ -66,6 +68,7 @@ Result<User> ParseUser(const json::object& object) {
   user.service = GetBoolOr(object, "service", false);
   user.disabled = GetBoolOr(object, "disabled", false);
   user.created = WallOf(GetIntOr(object, "created", 0));
+  user.subject = GetStringOr(object, "subject", "");
   const json::value* const teams = object.if_contains("teams");
   if (teams == nullptr || !teams->is_object()) return user;
   for (const auto& field : teams->get_object()) {

@@ -28,6 +28,8 @@ struct User {
   bool disabled = false;
   std::map<std::string, Role> teams;  // team → role in it
   WallTime created{};
+  // "ISSUER SUBJECT" of the provider that signs the user in; empty: it has tokens only.
+  std::string subject;
 };
 
 struct Team {

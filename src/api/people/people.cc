@@ -159,6 +159,7 @@ Result<User> People::ChangeUser(const std::string& name, const UserChange& chang
   const bool was = user.administrator && !user.disabled;
   user.administrator = change.administrator.value_or(user.administrator);
   user.disabled = change.disabled.value_or(user.disabled);
+  user.subject = change.subject.value_or(user.subject);
   if (was && (!user.administrator || user.disabled)) {
     TRY_ASSIGN(const bool last, IsLastAdministrator(name));
     if (last)
@@ -167,6 +168,56 @@ Result<User> People::ChangeUser(const std::string& name, const UserChange& chang
   }
   TRY(records_->Put(kUser, name, ToJson(user), record->version, clock_->Wall()).status());
   return user;
+}
+
+Result<std::optional<User>> People::FindExternal(const ExternalUser& external) {
+  TRY_ASSIGN(const std::vector<User> users, AllUsers());
+  for (const User& user : users) {
+    if (user.subject == external.subject) return std::optional(user);
+  }
+  for (const User& user : users) {
+    if (user.name == external.name)
+      return PermissionDenied(
+          "there is a user " + external.name +
+          " whom this sign-in is not; an administrator joins the two by setting "
+          "the user's subject (docs/oidc.md)");
+  }
+  return std::optional<User>();
+}
+
+Result<User> People::SignInExternal(const ExternalUser& external) {
+  TRY_ASSIGN(const std::optional<User> known, FindExternal(external));
+  User user = known.value_or(User{});
+  if (!known) {
+    user.name = external.name;
+    user.subject = external.subject;
+    TRY_ASSIGN(user, CreateUser(user));
+  }
+  const Result<Record> record = records_->Get(kUser, user.name);
+  TRY(record.status());
+  TRY_ASSIGN(user, ParseUser(record->body));
+  if (user.disabled) return PermissionDenied("the user " + user.name + " is disabled");
+  const User before = user;
+  for (const auto& [team, role] : external.teams) {
+    user.teams.erase(team);
+    if (role != Role::kNone && GetTeam(team).ok()) user.teams[team] = role;
+  }
+  if (external.administrator) user.administrator = *external.administrator;
+  if (before.administrator && !user.administrator) {
+    TRY_ASSIGN(user.administrator, IsLastAdministrator(user.name));
+  }
+  if (ToJson(user) != ToJson(before))
+    TRY(records_->Put(kUser, user.name, ToJson(user), record->version, clock_->Wall()).status());
+  TRY(RemoveExpired(user.name));
+  return user;
+}
+
+Status People::RemoveExpired(const std::string& user) {
+  TRY_ASSIGN(const PageOf<Token> tokens, ListTokens(user, "", kAllPage));
+  for (const Token& token : tokens.items) {
+    if (token.expires && *token.expires <= clock_->Wall()) TRY(RevokeToken(token.id));
+  }
+  return Status::Ok();
 }
 
 Status People::RemoveUser(const std::string& name) {

@@ -39,6 +39,15 @@ struct NewToken {
 struct UserChange {
   std::optional<bool> administrator;
   std::optional<bool> disabled;
+  std::optional<std::string> subject;
+};
+
+// A user whom a provider (api/oidc) has signed in. Plain value.
+struct ExternalUser {
+  std::string name;
+  std::string subject;                // User::subject
+  std::map<std::string, Role> teams;  // of the teams that the provider decides about; kNone: not in
+  std::optional<bool> administrator;  // none: the provider does not decide
 };
 
 // One page of a list. `next` empty: the last page.
@@ -73,6 +82,9 @@ class People {
   Result<PageOf<User>> ListUsers(const std::string& after, int limit);
   // FailedPrecondition for the last administrator who would no longer be one.
   Result<User> ChangeUser(const std::string& name, const UserChange& change);
+  // Makes the user, or brings it up to date, and removes its expired tokens. PermissionDenied if
+  // the user is disabled, or the name is one that another way of signing in has.
+  Result<User> SignInExternal(const ExternalUser& external);
   // With all its tokens. Its jobs stay its team's.
   Status RemoveUser(const std::string& name);
 
@@ -94,6 +106,9 @@ class People {
 
  private:
   Result<std::vector<User>> AllUsers();
+  // The user of this subject; none if neither it nor the name is known.
+  Result<std::optional<User>> FindExternal(const ExternalUser& external);
+  Status RemoveExpired(const std::string& user);
   Result<bool> IsLastAdministrator(const std::string& name);
   Status NoteUse(const controller::Record& record, Token token, WallTime now);
 

@@ -1,12 +1,14 @@
 #include "api/people/policy.h"
 
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "job/file/fields.h"
 #include "job/file/parse.h"
 #include "job/text/errors.h"
@@ -89,6 +91,27 @@ void AddVolumes(const job::Job& job, std::vector<NamedPath>* found) {
     pods("roles." + role.name + ".kubernetes.volumes", role.kubernetes.volumes);
 }
 
+// Paths of the machine in an option of docker run, "volume=/a:/b" or "mount=type=bind,source=/a":
+// what follows a ':' or `target` is in the container. Any other absolute path counts.
+std::vector<std::string> PathsOfDockerOption(const std::string& option) {
+  std::vector<std::string> paths;
+  const size_t equals = option.find('=');
+  if (equals == std::string::npos) return paths;
+  const std::string name = option.substr(0, equals);
+  std::string rest = option.substr(equals + 1);
+  if (name == "volume" || name == "v") rest.resize(std::min(rest.find(':'), rest.size()));
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    const std::string word = rest.substr(0, comma);
+    const size_t value = word.find('=') + 1;  // 0 without one
+    const std::string key = value == 0 ? "" : word.substr(0, value - 1);
+    const bool inside = key == "target" || key == "destination" || key == "dst";
+    if (word.find('/') == value && !inside) paths.push_back(word.substr(value));
+    rest.erase(0, comma + 1);
+  }
+  return paths;
+}
+
 std::vector<NamedPath> PathsOf(const job::Job& job) {
   std::vector<NamedPath> found;
   const auto add = [&](const std::string& field, std::string path) {
@@ -101,6 +124,9 @@ std::vector<NamedPath> PathsOf(const job::Job& job) {
   for (const auto& [name, directory] : job.outputs) add("outputs." + name, directory);
   for (const auto& [name, value] : job.learn) add("learn." + name, value.text);
   for (const std::string& uri : job.marathon.fetch) add("marathon.fetch", uri);
+  for (const std::string& option : job.marathon.parameters)
+    for (std::string& path : PathsOfDockerOption(option))
+      found.push_back({"marathon.parameters", std::move(path)});
   add("marathon.authorities", job.marathon.authorities);
   AddVolumes(job, &found);
   return found;
@@ -130,6 +156,32 @@ class Checker {
     for (const auto& [path, location] : subject_.locations.at) {
       if (MatchesOne(policy_.forbidden, path) || MatchesOne(policy_.forbidden, TablePath(path)))
         return Refuse(path, "the team's policy forbids this field; leave it out");
+    }
+    for (const auto& [field, value] : policy_.fields) TRY(CheckFixed(field, value));
+    return Status::Ok();
+  }
+
+  // A role's settings override the job's, and an option of sbatch the field beside it.
+  Status CheckFixed(const std::string& field, const std::string& value) const {
+    const std::string sentence =
+        "the team's policy sets " + field + " to " + value + "; leave it out";
+    for (const auto& [path, location] : subject_.locations.at) {
+      if (path.starts_with("roles.") && TablePath(path) == "roles.*." + field)
+        return Refuse(path, sentence);
+    }
+    constexpr std::string_view kSlurm = "slurm.";
+    if (!field.starts_with(kSlurm)) return Status::Ok();
+    const std::string name = "--" + field.substr(kSlurm.size());
+    const auto names_it = [&](const std::string& option) {
+      // sbatch takes any beginning of a name that is unique.
+      const std::string given = option.substr(0, option.find('='));
+      return given.size() > 2 && name.starts_with(given);
+    };
+    if (std::ranges::any_of(subject_.job.slurm.options, names_it))
+      return Refuse("slurm.options", sentence);
+    for (const job::Role& role : subject_.job.roles) {
+      if (std::ranges::any_of(role.slurm.options, names_it))
+        return Refuse("roles." + role.name + ".slurm.options", sentence);
     }
     return Status::Ok();
   }
@@ -221,6 +273,8 @@ json::object ToJson(const Policy& policy) {
   if (!fields.empty()) object["fields"] = std::move(fields);
   if (policy.log_days) object["log_days"] = *policy.log_days;
   if (policy.log_bytes) object["log_bytes"] = *policy.log_bytes;
+  if (!policy.user.empty()) object["user"] = policy.user;
+  if (policy.isolated) object["isolated"] = true;
   return object;
 }
 
@@ -252,12 +306,18 @@ Result<Policy> ParsePolicy(const json::object& object) {
       TRY_ASSIGN(policy.log_days, NumberOf(value, name, 1));
     } else if (name == "log_bytes") {
       TRY_ASSIGN(policy.log_bytes, NumberOf(value, name, 0));
+    } else if (name == "user" && value.is_string()) {
+      policy.user = value.get_string();
+      TRY(ParseUser(policy.user).status());
+    } else if (name == "isolated" && value.is_bool()) {
+      policy.isolated = value.get_bool();
     } else {
       return InvalidArgument(
           name +
-          ": expected one of engines, images, paths, forbidden, fields, log_days and log_bytes" +
+          ": expected one of engines, images, paths, forbidden, fields, log_days, log_bytes, user "
+          "and isolated" +
           job::DidYouMean(name, {"engines", "images", "paths", "forbidden", "fields", "log_days",
-                                 "log_bytes"}));
+                                 "log_bytes", "user", "isolated"}));
     }
   }
   TRY(CheckNames(policy));
@@ -266,6 +326,24 @@ Result<Policy> ParsePolicy(const json::object& object) {
 
 Status CheckPolicy(const Policy& policy, const PolicySubject& subject) {
   return Checker(policy, subject).Check();
+}
+
+Result<std::optional<UserIds>> TaskUserOf(const Policy& policy, const std::string& kind) {
+  const bool on_machine = kind == "local" || kind == "local-apart" || kind == "slurm";
+  if (!on_machine) return std::optional<UserIds>();
+  if (policy.user.empty() && !policy.isolated) return std::optional<UserIds>();
+  if (policy.user.empty())
+    return PermissionDenied(
+        "the team's policy asks for isolation, and the tasks of the engine " + kind +
+        " would run as the server, since the policy names no user; an administrator sets `user` in "
+        "it, or use an engine with containers");
+  if (::geteuid() != 0)
+    return FailedPrecondition("the team's tasks run as user " + policy.user + " on the engine " +
+                              kind +
+                              ", which only a server that runs as root can do; ask its "
+                              "administrator, or use an engine with containers");
+  TRY_ASSIGN(const UserIds user, ParseUser(policy.user));
+  return std::optional(user);
 }
 
 std::vector<std::string> OverridesOf(const Policy& policy) {

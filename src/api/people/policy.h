@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/status.h"
@@ -30,6 +31,10 @@ struct Policy {
   // When logs are removed before the records of their jobs (controller/retention).
   std::optional<int64_t> log_days;   // after the job's end
   std::optional<int64_t> log_bytes;  // on the disk, of all jobs of a team
+  // As whom tasks of the engines local and slurm run: a name, "UID" or "UID:GID"; empty: as the
+  // server.
+  std::string user;
+  bool isolated = false;  // jobs whose tasks would run as the server are refused
 };
 
 json::object ToJson(const Policy& policy);
@@ -48,6 +53,10 @@ struct PolicySubject {
 // PermissionDenied with the field, its location, and what the policy allows. Paths must be absolute
 // already (job::ResolvePaths). Symbolic links are not followed.
 Status CheckPolicy(const Policy& policy, const PolicySubject& subject);
+// As whom the tasks of a job run, on an instance of the engine `kind`. None: as the server, or as
+// its engine decides. PermissionDenied if the policy does not allow that, InvalidArgument for an
+// unknown user, FailedPrecondition if this process is not root and so cannot run them as the user.
+Result<std::optional<UserIds>> TaskUserOf(const Policy& policy, const std::string& kind);
 // The fields of the policy as arguments of job::ParseJob.
 std::vector<std::string> OverridesOf(const Policy& policy);
 

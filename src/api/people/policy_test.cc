@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "job/file/parse.h"
 
@@ -54,7 +55,9 @@ TEST(Policy, LimitsPaths) {
   for (const char* const allowed :
        {"image: a\ncontainer: {volumes: ['/data/x:/in:ro', 'named:/n', './y:/y']}\n",
         "outputs: {m: model}\n", "outputs: {m: /data}\n", "data: {d: 'hdfs://nn/etc'}\n",
-        "kubernetes: {volumes: ['host:/data/x:/in', 'pvc:claim:/etc']}\n"})
+        "kubernetes: {volumes: ['host:/data/x:/in', 'pvc:claim:/etc']}\n",
+        "image: a\nmarathon: {parameters: ['volume=/data/x:/etc', 'ulimit=nofile=65536',\n"
+        "  'mount=type=bind,src=/data/x,dst=/etc']}\n"})
     EXPECT_EQ(Refusal(policy, allowed), "");
   for (const char* const refused :
        {"image: a\ncontainer: {volumes: ['/database:/in']}\n",
@@ -63,12 +66,43 @@ TEST(Policy, LimitsPaths) {
         "data: {d: /etc/shadow}\n", "data: {d: [/data/a, 'file:///etc/shadow']}\n",
         "kubernetes: {volumes: ['host:/:/host']}\n",
         "kubernetes: {volumes: ['host:/etc:/data:ro']}\n",
-        "marathon: {fetch: ['file:///etc/shadow']}\n"})
+        "marathon: {fetch: ['file:///etc/shadow']}\n",
+        "image: a\nmarathon: {parameters: ['volume=/etc:/data']}\n",
+        "image: a\nmarathon: {parameters: ['v=/:/host']}\n",
+        "image: a\nmarathon: {parameters: ['mount=type=bind,target=/data,source=/etc']}\n",
+        "image: a\nmarathon: {parameters: ['env-file=/etc/shadow']}\n"})
     EXPECT_THAT(Refusal(policy, refused), HasSubstr("but the team's policy allows /data/, /base"))
         << refused;
   EXPECT_EQ(Refusal(policy, "", "docker", "/base/red"), "");
   EXPECT_THAT(Refusal(policy, "", "docker", "/root"), HasSubstr("directory: got /root"));
   EXPECT_EQ(Refusal(PolicyOf(R"({"paths": ["/"]})"), "outputs: {m: /etc}\n"), "");
+}
+
+TEST(Policy, FixedFieldsHoldForRolesAndOptions) {
+  const Policy policy =
+      PolicyOf(R"({"fields": {"slurm.account": "red", "kubernetes.service_account": "red"}})");
+  EXPECT_EQ(Refusal(policy, "slurm: {partition: gpu, options: ['--licenses=a']}\n"), "");
+  for (const char* const refused :
+       {"slurm: {options: ['--account=blue']}\n", "slurm: {options: ['--acc=blue']}\n",
+        "slurm: {options: ['--a=blue']}\n"})
+    EXPECT_THAT(Refusal(policy, refused), HasSubstr("slurm.options: the team's policy sets"))
+        << refused;
+  const std::string role = "  other: {replicas: 1, command: [a], ";
+  const auto parsed = [&](const std::string& settings) {
+    job::FieldLocations locations;
+    const auto job = job::ParseJob("command: [a]\nroles:\n" + role + settings + "}\n", "job.yaml",
+                                   {}, &locations);
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    return CheckPolicy(policy,
+                       {.job = *job, .locations = locations, .engine = "slurm", .directory = ""})
+        .message();
+  };
+  EXPECT_EQ(parsed("slurm: {partition: gpu}"), "");
+  EXPECT_THAT(parsed("slurm: {options: ['--account=blue']}"),
+              HasSubstr("roles.other.slurm.options: the team's"));
+  EXPECT_THAT(parsed("slurm: {account: blue}"), HasSubstr("roles.other.slurm.account: the team's"));
+  EXPECT_THAT(parsed("kubernetes: {service_account: blue}"),
+              HasSubstr("roles.other.kubernetes.service_account: the team's"));
 }
 
 TEST(Policy, ForbidsFields) {
@@ -81,14 +115,36 @@ TEST(Policy, ForbidsFields) {
               HasSubstr("kubernetes.host_network: the team's policy forbids"));
 }
 
+TEST(Policy, NamesTheUserOfTasks) {
+  EXPECT_EQ(*TaskUserOf({}, "local"), std::nullopt);
+  EXPECT_EQ(*TaskUserOf(PolicyOf(R"({"user": "2001:2001", "isolated": true})"), "docker"),
+            std::nullopt);
+  const Policy isolated = PolicyOf(R"({"isolated": true})");
+  EXPECT_EQ(*TaskUserOf(isolated, "kubernetes"), std::nullopt);
+  for (const char* kind : {"local", "slurm"}) {
+    EXPECT_EQ(TaskUserOf(isolated, kind).status().code(), Code::kPermissionDenied) << kind;
+    const auto user = TaskUserOf(PolicyOf(R"({"user": "2001:2001"})"), kind);
+    if (::geteuid() == 0) {
+      EXPECT_EQ(**user, (UserIds{2001, 2001}));
+    } else {
+      EXPECT_EQ(user.status().code(), Code::kFailedPrecondition);
+    }
+  }
+}
+
 TEST(Policy, IsReadStrictly) {
   const auto message = [](const std::string& text) {
     return ParsePolicy(ParseJsonObject(text).value()).status().message();
   };
-  EXPECT_EQ(message(R"({"engine": []})"),
-            "engine: expected one of engines, images, paths, forbidden, fields, log_days and "
-            "log_bytes; did you mean 'engines'?");
+  EXPECT_EQ(
+      message(R"({"engine": []})"),
+      "engine: expected one of engines, images, paths, forbidden, fields, log_days, log_bytes, "
+      "user and isolated; did you mean 'engines'?");
   EXPECT_THAT(message(R"({"log_days": 0})"), HasSubstr("log_days: got 0, expected an integer"));
+  EXPECT_THAT(message(R"({"user": "root"})"), HasSubstr("other than root's"));
+  EXPECT_THAT(message(R"({"user": "no-such-user-here"})"), HasSubstr("has no user"));
+  EXPECT_THAT(message(R"({"user": 5})"), HasSubstr("expected one of"));
+  EXPECT_THAT(message(R"({"isolated": "yes"})"), HasSubstr("expected one of"));
   EXPECT_THAT(message(R"({"forbidden": ["slurm.option"]})"),
               HasSubstr("forbidden: got slurm.option, which is no field of job files"));
   EXPECT_THAT(message(R"({"fields": {"kubernetes.name": "x"}})"),
@@ -98,7 +154,7 @@ TEST(Policy, IsReadStrictly) {
   EXPECT_THAT(message(R"({"images": [""]})"), HasSubstr("expected a list"));
   EXPECT_THAT(message(R"({"fields": []})"), HasSubstr("expected one of"));
   const std::string text =
-      R"({"engines":["a"],"images":[],"paths":["/x"],"forbidden":["slurm.*"],"fields":{"slurm.account":"red"},"log_days":30,"log_bytes":5})";
+      R"({"engines":["a"],"images":[],"paths":["/x"],"forbidden":["slurm.*"],"fields":{"slurm.account":"red"},"log_days":30,"log_bytes":5,"user":"2001:2001","isolated":true})";
   EXPECT_EQ(ToText(ToJson(PolicyOf(text))), text);
 }
 

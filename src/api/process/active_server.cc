@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "api/oidc/sign_in.h"
 #include "api/people/people.h"
 #include "api/people/policy.h"
 #include "api/process/observability_services.h"
@@ -45,6 +46,7 @@ class LeadingServer final : public ActiveServer {
 
   Status Begin() {
     TRY(MakePeople());
+    TRY(MakeSignIn());
     TRY(MakeSecrets());
     TRY(MakeEngines());
     TRY(StartSupervisor());
@@ -90,6 +92,13 @@ class LeadingServer final : public ActiveServer {
     return WriteFileAtomically(server_.state / kFirstTokenFile, *first_token_ + "\n", 0600);
   }
 
+  Status MakeSignIn() {
+    if (server_.oidc_file.empty()) return Status::Ok();
+    TRY_ASSIGN(OidcConfig config, ReadOidcConfig(server_.oidc_file));
+    sign_in_ = std::make_unique<SignIn>(std::move(config), people_.get(), server_.clock);
+    return Status::Ok();
+  }
+
   Status MakeSecrets() {
     controller::SealingKeySource key;
     key.file = server_.secrets_key.empty() ? home_.secrets_key() : server_.secrets_key;
@@ -122,6 +131,11 @@ class LeadingServer final : public ActiveServer {
     options.program = server_.program;
     options.self = options_.self;
     options.secrets = secrets_.get();
+    options.task_user = [this](const std::string& team,
+                               const std::string& engine) -> Result<std::optional<UserIds>> {
+      TRY_ASSIGN(const Policy policy, policies_->Of(team));
+      return TaskUserOf(policy, engines_->KindOf(engine));
+    };
     options.lead = options_.lead;
     if (!server_.queues_file.empty()) {
       TRY_ASSIGN(options.queues, ReadQueues(server_.queues_file));
@@ -245,6 +259,7 @@ class LeadingServer final : public ActiveServer {
     backend.uploads = uploads_.get();
     backend.readiness = readiness_.get();
     backend.observability = observability_->handles();
+    backend.sign_in = sign_in_.get();
     backend.clock = server_.clock;
     backend.home = home_;
     backend.default_engine = server_.default_engine;
@@ -270,6 +285,7 @@ class LeadingServer final : public ActiveServer {
   const controller::StateHome home_;
   std::unique_ptr<People> people_;
   std::unique_ptr<Policies> policies_;
+  std::unique_ptr<SignIn> sign_in_;
   std::unique_ptr<controller::SecretVault> secrets_;
   std::optional<std::string> first_token_;
   std::unique_ptr<controller::EngineRegistry> engines_;

@@ -49,6 +49,7 @@ struct ServerOptions {
   std::string secrets_key_command;         // prints it instead (controller/secrets/secret_vault.h)
   std::vector<std::string> webhook_allow;  // networks that webhooks may lead to (AddressPolicy)
   std::filesystem::path forward_file;      // receivers of logs (docs/logs.md); empty: none
+  std::filesystem::path oidc_file;         // the provider that signs people in; empty: none
   const Clock* clock = RealClock::Get();
   // Both optional, on any thread, not before Start has returned and not after the destructor: the
   // role has changed; this server cannot do what its role demands and should end, so that another

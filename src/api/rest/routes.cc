@@ -3,6 +3,7 @@
 
 #include "api/rest/queue_routes.h"
 #include "api/rest/route.h"
+#include "api/rest/sign_in_routes.h"
 #include "api/rest/webhook_routes.h"
 
 namespace shoal::api {
@@ -426,7 +427,8 @@ std::vector<Route> UserRoutes() {
        .doc = "Changes the fields that are given", .access = kServer, .scope = write,
        .audited = Audited::kChange, .body = Body::kJson,
        .fields = {Flag("administrator", "May do everything"),
-                  Flag("disabled", "Its tokens are refused")},
+                  Flag("disabled", "Its tokens are refused"),
+                  Text("subject", "Of the provider that signs it in: `ISSUER SUB`", 1024)},
        .max_body = kSmallBody, .schema = "User"},
       {.operation = Operation::kRemoveUser, .method = Method::kDelete,
        .path = "/api/v1/users/{name}", .name = "removeUser",
@@ -469,7 +471,10 @@ std::vector<Parameter> PolicyFields() {
           Number("log_days", 1, 36'500, "Days after a job's end until its logs are removed [never]"),
           Number("log_bytes", 0, kMaxBytes,
                  "Bytes that the logs of all jobs may take on the disk; the oldest are removed "
-                 "[no limit]")};
+                 "[no limit]"),
+          {.name = "user", .most = 64,
+           .doc = "As whom tasks of `local` and `slurm` run: a name, `UID` or `UID:GID` [the server]"},
+          Flag("isolated", "Refuses jobs whose tasks would run as the server [no]")};
 }
 
 std::vector<Route> PolicyRoutes() {
@@ -575,7 +580,7 @@ std::vector<Route> AllRoutes() {
   for (const auto& part :
        {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), QueueRoutes(SubmitFields()),
         ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(),
-        PolicyRoutes(), SecretRoutes(), WebhookRoutes(), TeamRoutes()})
+        SignInRoutes(), PolicyRoutes(), SecretRoutes(), WebhookRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -226,6 +226,23 @@ void AddQueues(json::object* all) {
                             {"default_queue", "items", "machines"});
 }
 
+void AddSignIns(json::object* all) {
+  (*all)["SignIns"] =
+      Object({{"methods", ListOf(Of("string"))}, {"issuer", Of("string")}}, {"methods"});
+  (*all)["DeviceSignIn"] =
+      Object({{"device", Text("Secret; for the request of the token")},
+              {"user_code", Text("What the user enters")},
+              {"verification_uri", Text("Where the user enters it")},
+              {"verification_uri_complete", Text("With the code in it")},
+              {"expires_in", Of("integer")},
+              {"interval", Of("integer")}},
+             {"device", "user_code", "verification_uri", "expires_in", "interval"});
+  (*all)["CodeSignIn"] = Object({{"url", Text("Where the browser goes")},
+                                 {"state", Text("Comes back with the browser")},
+                                 {"binding", Text("Secret of the page, for the last request")}},
+                                {"url", "state", "binding"});
+}
+
 void AddPeople(json::object* all) {
   (*all)["User"] = Object({{"name", Of("string")},
                            {"administrator", Of("boolean")},
@@ -234,7 +251,8 @@ void AddPeople(json::object* all) {
                            {"teams", json::object{{"type", "object"},
                                                   {"description", "Team → role"},
                                                   {"additionalProperties", Of("string")}}},
-                           {"created", Time("When it was added")}},
+                           {"created", Time("When it was added")},
+                           {"subject", Text("Of the provider that signs the user in: ISSUER SUB")}},
                           {"name", "administrator", "service", "disabled", "teams", "created"});
   (*all)["Team"] = Object({{"name", Of("string")},
                            {"created", Time("When it was added")},
@@ -261,7 +279,9 @@ void AddPeople(json::object* all) {
                                                      {"description", "Field → value"},
                                                      {"additionalProperties", Of("string")}}},
                              {"log_days", Of("integer")},
-                             {"log_bytes", Of("integer")}},
+                             {"log_bytes", Of("integer")},
+                             {"user", Text("As whom tasks of local and slurm run")},
+                             {"isolated", Of("boolean")}},
                             {});
   (*all)["Secrets"] = Object({{"items", ListOf(Object({{"name", Of("string")},
                                                        {"changed", Time("When it was set")},
@@ -339,6 +359,7 @@ json::object ReplySchemas() {
   AddQueues(&all);
   AddPeople(&all);
   AddWebhooks(&all);
+  AddSignIns(&all);
   all["JobPage"] = Page("Job");
   all["EventPage"] = Page("Event");
   all["UserPage"] = Page("User");

@@ -39,6 +39,7 @@ namespace shoal::api {
 class Followers;
 class LogForwarder;
 class Readiness;
+class SignIn;
 class Uploads;
 class WebhookDispatcher;
 class Webhooks;
@@ -69,6 +70,7 @@ struct Backend {
   Uploads* uploads = nullptr;
   Readiness* readiness = nullptr;
   Observability observability;
+  SignIn* sign_in = nullptr;  // null: people sign in with tokens only
   const Clock* clock = nullptr;
   controller::StateHome home{std::filesystem::path()};
   std::string default_engine;

@@ -9,6 +9,7 @@
 #include "api/server/file_reply.h"
 #include "api/server/handlers.h"
 #include "api/server/uploads.h"
+#include "base/access/directory_owner.h"
 #include "controller/files/log_store.h"
 #include "controller/files/outputs.h"
 #include "job/execution/job_dir.h"
@@ -87,6 +88,16 @@ void ListOutputs(const Backend& backend, const CallPtr& call) {
                                                             : json::value(json::object())}}));
 }
 
+namespace {
+
+Result<UniqueFd> OpenOutput(const std::filesystem::path& job_dir, const std::filesystem::path& root,
+                            const std::string& path) {
+  const FileAccessAs owner(job_dir);
+  return OpenBelow(root, path);
+}
+
+}  // namespace
+
 void ReadOutput(const Backend& backend, const CallPtr& call) {
   const std::string path = call->arguments.Text("path");
   call->details = {{"path", path}};
@@ -94,7 +105,7 @@ void ReadOutput(const Backend& backend, const CallPtr& call) {
   if (!key.ok()) return call->answer(Problem(key.status()));
   const std::filesystem::path root =
       job::JobDir(backend.home.job_dir(call->job->id)).outputs() / LogName(*key);
-  Result<UniqueFd> file = OpenBelow(root, path);
+  Result<UniqueFd> file = OpenOutput(backend.home.job_dir(call->job->id), root, path);
   if (!file.ok()) return call->answer(Problem(file.status()));
   SendFile(backend, call, std::move(*file), call->arguments.Integer("offset", 0),
            call->arguments.Integer("limit", INT64_MAX));

@@ -96,6 +96,13 @@ void ListTokens(const Backend& backend, const CallPtr& call);
 void CreateToken(const Backend& backend, const CallPtr& call);
 void RevokeToken(const Backend& backend, const CallPtr& call);
 
+// people_handlers.cc, sign-ins
+void ListSignIns(const Backend& backend, const CallPtr& call);
+void BeginDeviceSignIn(const Backend& backend, const CallPtr& call);
+void FinishDeviceSignIn(const Backend& backend, const CallPtr& call);
+void BeginCodeSignIn(const Backend& backend, const CallPtr& call);
+void FinishCodeSignIn(const Backend& backend, const CallPtr& call);
+
 // policy_handlers.cc
 void GetDefaultPolicy(const Backend& backend, const CallPtr& call);
 void SetDefaultPolicy(const Backend& backend, const CallPtr& call);

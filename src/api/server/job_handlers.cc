@@ -2,6 +2,7 @@
 
 #include "api/rest/job_json.h"
 #include "api/server/handlers.h"
+#include "base/access/directory_owner.h"
 #include "controller/recovery/prune.h"
 
 namespace shoal::api {
@@ -155,11 +156,10 @@ void RemoveJob(const Backend& backend, const CallPtr& call) {
     return call->answer(Problem(
         FailedPrecondition("job " + id + " is " + std::string(job::NameOf(call->job->state)) +
                            ", and only an ended job can be removed; stop it first")));
-  std::error_code error;
-  std::filesystem::remove_all(backend.home.job_dir(id), error);
-  if (error)
-    return call->answer(
-        Problem(Unavailable("the directory of " + id + " cannot be removed: " + error.message())));
+  const Status cleared = RemoveOwnedDirectory(backend.home.job_dir(id));
+  if (!cleared.ok())
+    return call->answer(Problem(
+        Unavailable("the directory of " + id + " cannot be removed: " + cleared.message())));
   const Status removed = backend.store->Remove(id);
   if (!removed.ok()) return call->answer(Problem(removed));
   call->answer({kNoContent, {}, ""});

@@ -7,6 +7,7 @@
 #include "api/people/identity.h"
 #include "api/rest/job_json.h"
 #include "api/server/handlers.h"
+#include "base/access/directory_owner.h"
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "controller/files/log_search.h"
@@ -133,6 +134,7 @@ void ReadLogTimes(const Backend& backend, const CallPtr& call) {
     return call->answer(
         Problem(NotFound("job " + call->job->id + " has no log " + name.substr(0, 80))));
   const job::JobDir dir(backend.home.job_dir(call->job->id));
+  const FileAccessAs owner(dir.root());
   const auto times = rendezvous::ReadLogTimes(dir.logs(), *key, call->arguments.Integer("from", 0));
   if (!times.ok()) return call->answer(Problem(times.status()));
   call->answer(JsonReply(kOk, LogTimesToReply(*times)));

@@ -1,6 +1,8 @@
 #include <utility>
 
+#include "api/oidc/sign_in.h"
 #include "api/server/handlers.h"
+#include "base/log.h"
 
 namespace shoal::api {
 namespace {
@@ -62,6 +64,66 @@ Result<std::string> TokenOwner(const Call& call) {
   return PermissionDenied("only an administrator may see and make tokens of other users");
 }
 
+Status RemoveSecrets(controller::SecretVault* vault, const std::string& team) {
+  TRY_ASSIGN(const auto secrets, vault->List(team));
+  for (const controller::SecretInfo& secret : secrets) TRY(vault->Remove(team, secret.name));
+  return Status::Ok();
+}
+
+// ---- Sign-ins ----
+
+constexpr int kAccepted = 202;
+constexpr int kTooMany = 429;
+
+int64_t SecondsOf(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
+void Refuse(const CallPtr& call, const Status& why) {
+  net::HttpServerReply reply =
+      why.code() == Code::kResourceExhausted ? Problem(kTooMany, why.message()) : Problem(why);
+  if (why.code() == Code::kResourceExhausted || why.code() == Code::kUnavailable)
+    reply.headers.emplace_back("Retry-After", "5");
+  call->answer(std::move(reply));
+}
+
+// False after an answer: the server has no provider.
+bool HasProvider(const Backend& backend, const CallPtr& call) {
+  if (backend.sign_in != nullptr) return true;
+  Refuse(call, NotFound("this server has no OpenID Connect provider; sign in with a token, or ask "
+                        "its administrator for `shoal server --oidc FILE`"));
+  return false;
+}
+
+// The audit log has sign-ins that gave a token; others are as many as a stranger likes, and only in
+// the server's own log.
+Status NoteSignIn(const Backend& backend, const CallPtr& call, const Token& token) {
+  controller::AuditEntry entry;
+  entry.time = backend.clock->Wall();
+  entry.actor = token.user;
+  entry.action = call->route->name;
+  entry.object = token.id;
+  entry.detail = {{"token", token.id}, {"peer", call->request().peer}};
+  return backend.audit->Append({&entry, 1});
+}
+
+void AnswerToken(const Backend& backend, const CallPtr& call, const Result<NewToken>& made) {
+  if (!made.ok()) {
+    LogInfo("a sign-in of {} was refused: {}", call->request().peer, made.status().message());
+    return Refuse(call, made.status());
+  }
+  if (const Status noted = NoteSignIn(backend, call, made->token); !noted.ok()) {
+    (void)backend.people->RevokeToken(made->token.id);
+    return Refuse(call, Unavailable("the audit log cannot be written: " + noted.message()));
+  }
+  json::object reply = ToPublicJson(made->token);
+  reply["created"] = FormatWall(made->token.created);
+  if (made->token.expires) reply["expires"] = FormatWall(*made->token.expires);
+  reply.erase("last_used");
+  reply["token"] = made->text;
+  call->answer(JsonReply(kCreated, reply));
+}
+
 }  // namespace
 
 void ListUsers(const Backend& backend, const CallPtr& call) {
@@ -90,6 +152,10 @@ void ChangeUser(const Backend& backend, const CallPtr& call) {
     if (!call->arguments.Has(name)) continue;
     *field = call->arguments.Boolean(name, false);
     call->details[name] = **field;
+  }
+  if (call->arguments.Has("subject")) {
+    change.subject = call->arguments.Text("subject");
+    call->details["subject"] = *change.subject;
   }
   call->target = call->arguments.PathText("name");
   AnswerUser(call, kOk, backend.people->ChangeUser(call->target, change));
@@ -126,7 +192,13 @@ void GetTeam(const Backend& backend, const CallPtr& call) {
 
 void RemoveTeam(const Backend& backend, const CallPtr& call) {
   call->target = call->arguments.PathText("team");
-  AnswerNothing(call, backend.people->RemoveTeam(call->target));
+  const Status removed = backend.people->RemoveTeam(call->target);
+  if (!removed.ok()) return AnswerNothing(call, removed);
+  // A later team of this name must not inherit them.
+  const Status policy = backend.policies->Remove(call->target);
+  const Status secrets = RemoveSecrets(backend.secrets, call->target);
+  if (!policy.ok() && policy.code() != Code::kNotFound) return AnswerNothing(call, policy);
+  AnswerNothing(call, secrets);
 }
 
 void SetMember(const Backend& backend, const CallPtr& call) {
@@ -191,6 +263,57 @@ void RevokeToken(const Backend& backend, const CallPtr& call) {
   call->details = {{"token", id}};
   if (!allowed) return call->answer(Problem(NotFound("there is no token " + id + " of yours")));
   AnswerNothing(call, backend.people->RevokeToken(id));
+}
+
+void ListSignIns(const Backend& backend, const CallPtr& call) {
+  json::object reply{{"methods", json::array{"token"}}};
+  if (backend.sign_in != nullptr) {
+    reply["methods"].get_array().emplace_back("oidc");
+    reply["issuer"] = backend.sign_in->config().issuer;
+  }
+  call->answer(JsonReply(kOk, reply));
+}
+
+void BeginDeviceSignIn(const Backend& backend, const CallPtr& call) {
+  if (!HasProvider(backend, call)) return;
+  const Result<StartedDevice> started = backend.sign_in->BeginDevice(call->request().peer);
+  if (!started.ok()) return Refuse(call, started.status());
+  json::object reply{{"device", started->handle},
+                     {"user_code", started->grant.user_code},
+                     {"verification_uri", started->grant.verification_uri},
+                     {"expires_in", SecondsOf(started->grant.expires)},
+                     {"interval", SecondsOf(started->grant.interval)}};
+  if (!started->grant.complete_uri.empty())
+    reply["verification_uri_complete"] = started->grant.complete_uri;
+  call->answer(JsonReply(kCreated, reply));
+}
+
+void FinishDeviceSignIn(const Backend& backend, const CallPtr& call) {
+  if (!HasProvider(backend, call)) return;
+  Duration interval{};
+  const Result<NewToken> made =
+      backend.sign_in->FinishDevice(call->arguments.Text("device"), &interval);
+  if (made.status().code() == Code::kFailedPrecondition)
+    return call->answer(JsonReply(kAccepted, json::object{{"interval", SecondsOf(interval)}}));
+  AnswerToken(backend, call, made);
+}
+
+void BeginCodeSignIn(const Backend& backend, const CallPtr& call) {
+  if (!HasProvider(backend, call)) return;
+  const Result<StartedCode> started =
+      backend.sign_in->BeginCode(call->request().peer, call->arguments.Text("redirect_uri"));
+  if (!started.ok()) return Refuse(call, started.status());
+  call->answer(JsonReply(kCreated, json::object{{"url", started->url},
+                                                {"state", started->state},
+                                                {"binding", started->binding}}));
+}
+
+void FinishCodeSignIn(const Backend& backend, const CallPtr& call) {
+  if (!HasProvider(backend, call)) return;
+  AnswerToken(
+      backend, call,
+      backend.sign_in->FinishCode(call->arguments.Text("state"), call->arguments.Text("binding"),
+                                  call->arguments.Text("code")));
 }
 
 }  // namespace shoal::api

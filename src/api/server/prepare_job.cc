@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/private_files.h"
 #include "controller/files/expand_data.h"
+#include "controller/files/job_user.h"
 #include "job/file/parse.h"
 #include "learn/preflight.h"
 
@@ -24,13 +26,17 @@ Status CheckEngine(const Backend& backend, const std::string& engine) {
 
 // The directory that relative paths of the job refer to: the one of the request, else one of the
 // team.
-Result<std::string> FolderOf(const Backend& backend, const StoredSubmission& source) {
+Result<std::string> FolderOf(const Backend& backend, const StoredSubmission& source,
+                             const std::optional<UserIds>& user) {
   const std::string& named = source.directory;
   if (!named.empty() && named.front() != '/')
     return InvalidArgument("directory: got " + named + ", expected an absolute path");
   if (!named.empty()) return named;
-  const fs::path folder = backend.home.root() / "work" / source.team;
+  // No team's name has a '+': a team whose user changes gets another directory.
+  const std::string name = source.team + (user ? "+" + std::to_string(user->uid) : "");
+  const fs::path folder = backend.home.root() / "work" / name;
   TRY(MakeDirectories(folder, 0700));
+  if (user) TRY(controller::GiveDirectory(backend.home, folder, *user));
   return folder.string();
 }
 
@@ -83,7 +89,8 @@ Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& sou
   TRY(CheckEngine(backend, source.engine));
   TRY_ASSIGN(const Policy policy, backend.policies->Of(source.team));
   TRY(ParseWithPolicy(source, member, policy, &parsed));
-  TRY_ASSIGN(const std::string folder, FolderOf(backend, source));
+  TRY_ASSIGN(parsed.user, TaskUserOf(policy, backend.engines->KindOf(parsed.engine)));
+  TRY_ASSIGN(const std::string folder, FolderOf(backend, source, parsed.user));
   job::ResolvePaths(parsed.locations, folder, folder, &parsed.job);
   TRY(CheckPolicy(policy, {.job = parsed.job,
                            .locations = parsed.locations,
@@ -95,8 +102,10 @@ Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& sou
   backend.engines->SetDefaults(parsed.engine, &parsed.job);
   if (!source.tree.empty()) parsed.job.files = (backend.home.root() / source.tree).string();
   // Of the command that submits a single job, patterns are replaced already.
-  if (controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job))
+  if (controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job)) {
+    const FileAccessAs rights(parsed.user);
     controller::ExpandData(&parsed.job);
+  }
   return parsed;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/server/call.h"
+#include "base/access/directory_owner.h"
 #include "base/status.h"
 #include "controller/groups/group_record.h"
 #include "controller/run/validate_job.h"
@@ -23,6 +24,8 @@ struct ParsedJob {
   job::FieldLocations locations;
   std::string engine;
   std::string directory;  // where programs start; empty: the job's own
+  // As whom its tasks run, and whose files its submission may tell of; none: the server's.
+  std::optional<UserIds> user;
 };
 
 // The submission of a request, without its files.

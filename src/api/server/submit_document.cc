@@ -31,7 +31,8 @@ Status CheckOutputs(const PlannedDocument& document, const std::vector<job::Job>
 
 Status CheckJobOf(const Backend& backend, const ParsedJob& parsed) {
   job::Job job = parsed.job;
-  job.files.clear();  // they are checked when they are made
+  job.files.clear();                       // they are checked when they are made
+  const FileAccessAs rights(parsed.user);  // its sentences must not tell of others' files
   return controller::ValidateJob(job, ValidationOf(backend, parsed));
 }
 

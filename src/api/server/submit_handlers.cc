@@ -8,6 +8,7 @@
 #include "api/server/prepare_job.h"
 #include "api/server/readiness.h"
 #include "api/server/uploads.h"
+#include "base/access/directory_owner.h"
 #include "job/execution/plan.h"
 #include "queue/why/forecast.h"
 
@@ -139,6 +140,8 @@ void PlanJob(const Backend& backend, const CallPtr& call) {
   Result<ParsedJob> parsed = PrepareJob(backend, SubmissionOf(backend, *call));
   if (!parsed.ok()) return call->answer(JobProblem(parsed.status()));
   parsed->job.files.clear();  // they are not uploaded for a plan
+  // What a plan says must not tell of files that the job's user cannot read.
+  const FileAccessAs rights(parsed->user);
   const Status valid = controller::ValidateJob(parsed->job, ValidationOf(backend, *parsed));
   if (!valid.ok()) return call->answer(JobProblem(valid));
   const Result<job::Plan> plan = job::MakePlan(parsed->job);

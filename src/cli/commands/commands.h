@@ -27,6 +27,7 @@ void AddScale(CLI::App& app, Run* chosen);
 void AddOutputs(CLI::App& app, Run* chosen);
 void AddWhy(CLI::App& app, Run* chosen);
 void AddQueue(CLI::App& app, Run* chosen);
+void AddPolicy(CLI::App& app, Run* chosen);
 void AddSecret(CLI::App& app, Run* chosen);
 void AddWebhook(CLI::App& app, Run* chosen);
 void AddExec(CLI::App& app, Run* chosen);

@@ -1,10 +1,15 @@
 // `shoal login` and `shoal logout`: the servers that this user's commands talk to.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <thread>
 
 #include "api/client/api_client.h"
 #include "api/client/login_file.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/commands/commands.h"
 #include "cli/terminal/hidden_input.h"
@@ -17,6 +22,7 @@ struct LoginArguments {
   std::string url;
   std::string token_file;
   std::string fingerprint;
+  bool oidc = false;
 };
 
 constexpr size_t kMaxTokenFile = 4096;
@@ -39,6 +45,38 @@ Result<std::filesystem::path> LoginFile() {
   return FailedPrecondition("there is no place for the login: set HOME or XDG_CONFIG_HOME");
 }
 
+// Whether the token comes from the server's OpenID Connect provider: asked for, or offered to a
+// person who named no token.
+Result<bool> WantsProvider(const LoginArguments& arguments, const api::ApiClient& client) {
+  if (arguments.oidc) return true;
+  if (!arguments.token_file.empty() || ::isatty(STDIN_FILENO) == 0) return false;
+  TRY_ASSIGN(const json::object ways, client.Get("/api/v1/sign-in"));
+  return ways.contains("issuer");
+}
+
+// A token by the device flow: the user enters a code at the provider, in any browser.
+Result<std::string> TokenOfProvider(const api::ApiClient& client) {
+  constexpr const char* kTarget = "/api/v1/sign-in/device";
+  TRY_ASSIGN(const json::object begun, client.CallJson("POST", kTarget));
+  TRY_ASSIGN(const std::string device, GetString(begun, "device"));
+  TRY_ASSIGN(const std::string uri, GetString(begun, "verification_uri"));
+  TRY_ASSIGN(const std::string code, GetString(begun, "user_code"));
+  const std::string complete = GetStringOr(begun, "verification_uri_complete", "");
+  PrintNote("open " + (complete.empty() ? uri : complete) + " in a browser, on any device, and " +
+            (complete.empty() ? "enter" : "compare") + " the code " + code);
+  const TimePoint end =
+      RealClock::Get()->Now() + std::chrono::seconds(GetIntOr(begun, "expires_in", 600));
+  int64_t interval = GetIntOr(begun, "interval", 5);
+  while (RealClock::Get()->Now() < end) {
+    std::this_thread::sleep_for(std::chrono::seconds(std::clamp<int64_t>(interval, 1, 60)));
+    TRY_ASSIGN(const json::object reply,
+               client.CallJson("POST", std::string(kTarget) + "/token", {{"device", device}}));
+    if (reply.contains("token")) return GetString(reply, "token");
+    interval = GetIntOr(reply, "interval", interval);
+  }
+  return DeadlineExceeded("nobody entered the code in time; sign in again");
+}
+
 Result<std::string> SignIn(const LoginArguments& arguments) {
   api::Login login;
   TRY_ASSIGN(login.url, api::NormalizeUrl(arguments.url));
@@ -47,7 +85,11 @@ Result<std::string> SignIn(const LoginArguments& arguments) {
   }
   TRY_ASSIGN(const std::filesystem::path file, LoginFile());
   TRY_ASSIGN(api::Logins logins, api::ReadLogins(file));
-  TRY_ASSIGN(login.token, ReadToken(arguments));
+  if (arguments.oidc && !arguments.token_file.empty())
+    return InvalidArgument("got --oidc and --token-file, expected one of them");
+  TRY_ASSIGN(const auto stranger, api::ApiClient::Make(login));
+  TRY_ASSIGN(const bool by_provider, WantsProvider(arguments, *stranger));
+  TRY_ASSIGN(login.token, by_provider ? TokenOfProvider(*stranger) : ReadToken(arguments));
   TRY_ASSIGN(const auto client, api::ApiClient::Make(login));
   TRY_ASSIGN(const json::object me, client->Get("/api/v1/me"));
   TRY_ASSIGN(login.user, GetString(me, "user"));
@@ -86,8 +128,9 @@ constexpr const char* kLoginFooter = R"help(Examples:
   shoal login http://127.0.0.1:7117 --token-file /var/lib/shoal/administrator.token
   shoal login https://ml.example:7117                        asks for the token
   shoal login https://ml.example:7117 --fingerprint 3f9a…    pins a self-signed certificate
+  shoal login https://ml.example:7117 --oidc                 in a browser, at the server's provider
 
-Stores the token in ~/.config/shoal/login.json, which only this user can read, after the server has
+Without --token-file a person is sent to the provider if the server has one (docs/oidc.md). Stores the token in ~/.config/shoal/login.json, which only this user can read, after the server has
 accepted it. Commands about jobs then use this server; --server URL, SHOAL_SERVER and SHOAL_TOKEN
 take precedence, and --server none uses the jobs of this machine.)help";
 
@@ -108,6 +151,8 @@ void AddLogin(CLI::App& app, Run* chosen) {
   sub->add_option("--fingerprint", arguments->fingerprint,
                   "SHA-256 of the server's certificate, which `shoal server` prints")
       ->type_name("HEX");
+  sub->add_flag("--oidc", arguments->oidc,
+                "Sign in at the server's OpenID Connect provider, in a browser on any device");
   sub->footer(kLoginFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& /*context*/) { return Login(*arguments); };

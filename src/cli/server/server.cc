@@ -3,6 +3,7 @@
 #include "api/process/server.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -39,6 +40,7 @@ struct ServerArguments {
   std::string secrets_key_command;
   std::vector<std::string> webhook_allow;
   std::string forward;
+  std::string oidc;
 };
 
 // Time that requests under way have to end.
@@ -82,6 +84,7 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   options.webhook_allow = arguments.webhook_allow;
   if (!arguments.forward.empty())
     options.forward_file = std::filesystem::absolute(arguments.forward, error);
+  if (!arguments.oidc.empty()) options.oidc_file = std::filesystem::absolute(arguments.oidc, error);
   options.program = context.program;
   options.version = VersionLine();
   return options;
@@ -106,11 +109,24 @@ std::string RoleText(const api::ServerRole& role) {
          (role.why.empty() ? "" : " (" + role.why + ")") + "\n";
 }
 
+// As whom tasks run, which is said at every start.
+constexpr const char* kTasksAsRoot =
+    "tasks of the engines local and slurm run as root, but those of teams whose policy names a "
+    "user "
+    "(docs/policies.md)\n";
+constexpr const char* kTasksAsServer =
+    "tasks of the engines local and slurm run as this server's user, so they can read what it "
+    "keeps; "
+    "teams with a user of their own need a server that runs as root (docs/policies.md)\n";
+
+bool RunsAsRoot() { return ::geteuid() == 0; }
+
 json::object ReadyJson(const api::Server& server, const api::ServerOptions& options) {
   json::object ready{{"event", "ready"},
                      {"url", server.url()},
                      {"state", options.state.string()},
-                     {"attached", server.role().attached}};
+                     {"attached", server.role().attached},
+                     {"runs_as_root", RunsAsRoot()}};
   AddRole(server.role(), &ready);
   if (!server.fingerprint().empty()) ready["fingerprint"] = server.fingerprint();
   if (server.first_token()) ready["token_file"] = (options.state / api::kFirstTokenFile).string();
@@ -127,6 +143,7 @@ std::string ReadyText(const api::Server& server, const api::ServerOptions& optio
   } else if (role.attached != 0) {
     text += std::to_string(role.attached) + " jobs of an earlier server go on\n";
   }
+  text += RunsAsRoot() ? kTasksAsRoot : kTasksAsServer;
   if (!server.first_token()) return text;
   const std::string file = (options.state / api::kFirstTokenFile).string();
   return text + "the administrator's token, shown this once: " + *server.first_token() +
@@ -291,6 +308,9 @@ void AddServer(CLI::App& app, Run* chosen) {
       ->type_name("CIDR");
   sub->add_option("--forward-logs", arguments->forward,
                   "File of receivers of all logs: OpenSearch, Loki, syslog (docs/logs.md) [none]")
+      ->type_name("FILE");
+  sub->add_option("--oidc", arguments->oidc,
+                  "File of the OpenID Connect provider that signs people in (docs/oidc.md)")
       ->type_name("FILE");
   AddCopy(sub, false, chosen);
   AddCopy(sub, true, chosen);

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "job/execution/job_dir.h"
 #include "rendezvous/logs/log_segment.h"
 
@@ -86,6 +87,7 @@ std::filesystem::path LogSearch::directory() const {
 
 void LogSearch::StartLog(const LogInfo& log) {
   const auto times_from = [path = directory(), key = log.key](int64_t from) {
+    const FileAccessAs owner(path.parent_path());
     return rendezvous::ReadLogTimes(path, key, from);
   };
   scanner_ = std::make_unique<LineScanner>(filter_, times_, times_from);
@@ -149,6 +151,7 @@ Status LogSearch::Open(const LogKey& key) {
 // The next piece of the log, in one buffer: a new one for each piece takes longer than the search,
 // since the kernel clears its pages.
 Result<std::string_view> LogSearch::Read(const LogKey& key) {
+  const FileAccessAs owner(directory().parent_path());
   if (!file_.valid() && !archive_) TRY(Open(key));
   if (archive_) return archive_->Read(offset_);
   buffer_.resize(kPiece);

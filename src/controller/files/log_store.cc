@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 
+#include "base/access/directory_owner.h"
 #include "controller/retention/removed_logs.h"
 #include "controller/store/file_watch.h"
 #include "job/execution/job_dir.h"
@@ -100,6 +101,7 @@ LogStore::LogStore(std::filesystem::path job_dir)
     : directory_(job::JobDir(std::move(job_dir)).logs()) {}
 
 Result<std::vector<LogInfo>> LogStore::List() const {
+  const FileAccessAs owner(directory_.parent_path());
   std::vector<LogInfo> logs;
   std::error_code error;
   std::filesystem::directory_iterator it(directory_, error);
@@ -127,6 +129,7 @@ Result<std::vector<LogInfo>> LogStore::Select(const LogSelection& selection) con
 }
 
 std::string LogStore::Removed() const {
+  const FileAccessAs owner(directory_.parent_path());
   const auto removed = ReadRemovedLogs(directory_);
   return removed ? SentenceOf(*removed) : std::string();
 }
@@ -160,10 +163,12 @@ Result<std::vector<LogInfo>> SelectLogs(const std::vector<LogInfo>& all,
 }
 
 Result<std::string> LogStore::Read(const LogKey& key, int64_t offset, size_t limit) const {
+  const FileAccessAs owner(directory_.parent_path());
   return rendezvous::ReadLog(directory_, key, offset, limit);
 }
 
 Result<int64_t> LogStore::TailOffset(const LogKey& key, int lines) const {
+  const FileAccessAs owner(directory_.parent_path());
   const auto size = rendezvous::LogSize(directory_, key);
   if (size.status().code() == Code::kNotFound)
     return NotFound(NameOfTask(key) + " has printed nothing");
@@ -193,8 +198,12 @@ Result<std::unique_ptr<LogStore::Follower>> LogStore::Follow(net::Loop* loop,
                                                              LogSelection selection,
                                                              std::map<LogKey, int64_t> from,
                                                              OnBytes on_bytes) const {
-  TRY(MakeDirectories(directory_, 0700));
-  TRY_ASSIGN(UniqueFd changes, OpenDirectoryWatch(directory_));
+  UniqueFd changes;
+  {
+    const FileAccessAs owner(directory_.parent_path());
+    TRY(MakeDirectories(directory_, 0700));
+    TRY_ASSIGN(changes, OpenDirectoryWatch(directory_));
+  }
   auto follower = std::make_unique<DirectoryFollower>(
       loop, *this, std::move(changes), std::move(selection), std::move(from), std::move(on_bytes));
   TRY(follower->Start());

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/output_file.h"
 #include "job/execution/job_dir.h"
@@ -50,6 +51,7 @@ Status AddFilesOf(const fs::path& attempt, OutputFile file, std::vector<OutputFi
 }  // namespace
 
 Result<std::vector<OutputFile>> ListOutputs(const fs::path& job_dir) {
+  const FileAccessAs owner(job_dir);
   std::vector<OutputFile> files;
   std::error_code error;
   for (fs::directory_iterator it(job::JobDir(job_dir).outputs(), error), end; !error && it != end;
@@ -117,6 +119,7 @@ Status PlaceOutput(const fs::path& job_dir, const std::string& name, const fs::p
 }  // namespace
 
 Status PlaceOutputs(const fs::path& job_dir, const std::map<std::string, std::string>& outputs) {
+  const FileAccessAs owner(job_dir);
   Status worst;
   for (const auto& [name, directory] : outputs) {
     Status placed = PlaceOutput(job_dir, name, directory);

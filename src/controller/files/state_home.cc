@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "job/execution/job_dir.h"
@@ -30,6 +31,7 @@ Result<std::filesystem::path> Absolute(const std::string& path) {
 constexpr size_t kVerdictLimit = size_t{64} << 20;
 
 int CountedResumes(const std::filesystem::path& dir) {
+  const FileAccessAs owner(dir);
   return std::atoi(ReadFile(job::JobDir(dir).resumes(), 64).value_or("0").c_str());
 }
 
@@ -37,6 +39,7 @@ int CountedResumes(const std::filesystem::path& dir) {
 // an earlier coordinator than the last one.
 Result<rendezvous::Verdict> VerdictOfJournal(const std::filesystem::path& dir) {
   const std::filesystem::path path = job::JobDir(dir).journal();
+  const FileAccessAs owner(dir);
   TRY_ASSIGN(const std::string bytes, ReadFile(path, rendezvous::kMaxJournalBytes));
   TRY_ASSIGN(const rendezvous::JournalContent content, rendezvous::ParseJournal(bytes));
   int resumes = 0;
@@ -68,12 +71,14 @@ Result<std::filesystem::path> FindStateHome() {
 
 Status WriteWorkDir(const std::filesystem::path& dir, const std::filesystem::path& work_dir) {
   TRY(MakeDirectories(dir, 0700));
+  const FileAccessAs owner(dir);
   return WriteFileAtomically(job::JobDir(dir).work_dir(), work_dir.string() + "\n", 0600, false);
 }
 
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir) {
   TRY(WriteWorkDir(dir, work_dir));
+  const FileAccessAs owner(dir);
   for (const auto& earlier : {job::JobDir(dir).coordinator(), job::JobDir(dir).verdict()}) {
     std::error_code ignored;  // a new job has none
     std::filesystem::remove(earlier, ignored);
@@ -92,17 +97,20 @@ bool IsJobDirComplete(const std::filesystem::path& dir) {
 }
 
 std::filesystem::path ReadWorkDir(const std::filesystem::path& dir) {
+  const FileAccessAs owner(dir);
   std::string text = ReadFile(job::JobDir(dir).work_dir(), 4096).value_or("");
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
 
 Status CountResume(const std::filesystem::path& dir) {
+  const FileAccessAs owner(dir);
   const std::string text = std::to_string(CountedResumes(dir) + 1) + "\n";
   return WriteFileAtomically(job::JobDir(dir).resumes(), text, 0600, true);
 }
 
 void RemoveScratch(const std::filesystem::path& dir, JobState state) {
+  const FileAccessAs owner(dir);
   std::error_code ignored;  // remains are harmless
   std::filesystem::remove_all(job::JobDir(dir).scratch(), ignored);
   std::filesystem::remove(job::JobDir(dir).secrets(), ignored);  // a resume writes them again
@@ -110,17 +118,20 @@ void RemoveScratch(const std::filesystem::path& dir, JobState state) {
 }
 
 Result<std::string> ReadToken(const std::filesystem::path& dir) {
+  const FileAccessAs owner(dir);
   TRY_ASSIGN(std::string token, ReadFile(job::JobDir(dir).token(), 256));
   while (!token.empty() && token.back() == '\n') token.pop_back();
   return token;
 }
 
 Status WriteVerdict(const std::filesystem::path& dir, const rendezvous::Verdict& verdict) {
+  const FileAccessAs owner(dir);
   const std::string text = ToPrettyText(rendezvous::VerdictToJson(verdict)) + "\n";
   return WriteFileAtomically(job::JobDir(dir).verdict(), text, 0600, false);
 }
 
 Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir) {
+  const FileAccessAs owner(dir);
   TRY_ASSIGN(const std::string text, ReadFile(job::JobDir(dir).verdict(), kVerdictLimit));
   Result<json::object> object = ParseJsonObject(text);
   if (!object.ok()) return object.status().With(job::JobDir(dir).verdict().string());

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "controller/jobs/job_json.h"
 #include "controller/jobs/scale_request.h"
 #include "controller/jobs/session.h"
@@ -124,6 +125,7 @@ class EmbeddedJobs final : public Jobs {
   }
   Result<rendezvous::LogTimes> ReadLogTimes(const std::string& id, const LogKey& key,
                                             int64_t from) override {
+    const FileAccessAs owner(Dir(id));
     return rendezvous::ReadLogTimes(job::JobDir(Dir(id)).logs(), key, from);
   }
   Status SearchLogs(const LogSearchRequest& request, const OnFoundLine& on_found) override;

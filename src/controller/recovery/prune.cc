@@ -3,6 +3,7 @@
 #include <climits>
 #include <functional>
 
+#include "base/access/directory_owner.h"
 #include "base/log.h"
 
 namespace shoal::controller {
@@ -15,9 +16,7 @@ bool IsPlain(const std::string& id) {
 
 Status Remove(Store* store, const StateHome& home, const std::string& id) {
   if (!IsPlain(id)) return DataLoss("'" + id + "' is not the name of a job");
-  std::error_code error;
-  std::filesystem::remove_all(home.job_dir(id), error);
-  if (error) return Unavailable(home.job_dir(id).string() + ": " + error.message());
+  TRY(RemoveOwnedDirectory(home.job_dir(id)));
   const Status removed = store->Remove(id);
   return removed.code() == Code::kNotFound ? Status::Ok() : removed;  // another process was quicker
 }

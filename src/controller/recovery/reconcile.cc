@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/log.h"
 #include "controller/store/coordinator_events.h"
 #include "controller/store/process_identity.h"
@@ -24,6 +25,7 @@ constexpr const char* kGone = "its controller was killed and its coordinator is 
 
 // The job ended when its verdict was written, independent of the time of this recovery.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
+  const FileAccessAs owner(dir);
   std::error_code error;
   auto written = std::filesystem::last_write_time(job::JobDir(dir).verdict(), error);
   if (error) written = std::filesystem::last_write_time(job::JobDir(dir).journal(), error);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/log.h"
 #include "controller/retention/removed_logs.h"
 #include "job/execution/job_dir.h"
@@ -119,10 +120,13 @@ void LogKeeper::CompressAll(const std::string& cursor) {
 void LogKeeper::CompressEnded(const std::string& job, bool job_ended) {
   const fs::path logs = job::JobDir(options_.home.job_dir(job)).logs();
   std::set<LogKey> segments;
-  std::error_code error;
-  for (fs::directory_iterator at(logs, error), end; !error && at != end; at.increment(error)) {
-    const auto key = rendezvous::ParseLogFileName(at->path().filename().string());
-    if (key) segments.insert(*key);
+  {
+    const FileAccessAs owner(logs.parent_path());
+    std::error_code error;
+    for (fs::directory_iterator at(logs, error), end; !error && at != end; at.increment(error)) {
+      const auto key = rendezvous::ParseLogFileName(at->path().filename().string());
+      if (key) segments.insert(*key);
+    }
   }
   if (segments.empty()) return;
   std::vector<TaskRecord> tasks;
@@ -143,6 +147,7 @@ void LogKeeper::CompressEnded(const std::string& job, bool job_ended) {
 }
 
 void LogKeeper::CompressOne(const std::string& job, const fs::path& logs, const LogKey& key) {
+  const FileAccessAs owner(logs.parent_path());
   std::error_code error;
   const auto bytes =
       static_cast<int64_t>(fs::file_size(logs / rendezvous::LogFileName(key), error));
@@ -254,6 +259,7 @@ Status LogKeeper::EnforceJob(const JobSummary& job, WallTime now) {
 
 int64_t LogKeeper::BytesOf(const JobSummary& job) {
   const fs::path logs = job::JobDir(options_.home.job_dir(job.id)).logs();
+  const FileAccessAs owner(logs.parent_path());
   if (!job::IsFinal(job.state)) return DiskBytes(logs);
   const auto known = bytes_.find(job.id);
   if (known != bytes_.end()) return known->second;
@@ -266,12 +272,15 @@ int64_t LogKeeper::BytesOf(const JobSummary& job) {
 Status LogKeeper::RemoveLogs(const JobSummary& job, const std::string& why, WallTime now) {
   const fs::path logs = job::JobDir(options_.home.job_dir(job.id)).logs();
   const RemovedLogs removed{now, BytesOf(job), why};
-  TRY(WriteRemovedLogs(logs, removed).With(job.id));
-  std::error_code error;
-  std::vector<fs::path> files;
-  for (fs::directory_iterator at(logs, error), end; !error && at != end; at.increment(error))
-    if (IsLogFile(at->path().filename().string())) files.push_back(at->path());
-  for (const fs::path& file : files) fs::remove(file, error);
+  {
+    const FileAccessAs owner(logs.parent_path());
+    TRY(WriteRemovedLogs(logs, removed).With(job.id));
+    std::error_code error;
+    std::vector<fs::path> files;
+    for (fs::directory_iterator at(logs, error), end; !error && at != end; at.increment(error))
+      if (IsLogFile(at->path().filename().string())) files.push_back(at->path());
+    for (const fs::path& file : files) fs::remove(file, error);
+  }
   const Event note = NoteEvent(now, "the logs were " + SentenceOf(removed));
   const Status noted = options_.store->Append(job.id, {&note, 1}, Durability::kWritten);
   if (!noted.ok() && noted.code() != Code::kNotFound) return noted;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "controller/files/job_user.h"
 #include "controller/files/stage_files.h"
 #include "controller/run/job_run.h"
 #include "controller/secrets/job_secrets.h"
@@ -80,7 +81,14 @@ ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
 }
 
 Result<std::string> Controller::Submit(const job::Job& job, const Submission& submission) {
-  TRY(ValidateJob(job, options_.validation));
+  TRY_ASSIGN(const std::optional<UserIds> user, UserOf(submission.labels));
+  {
+    // The sentences about a job must not tell of files that its user cannot read.
+    const FileAccessAs rights(user);
+    job::Job seen = job;
+    if (user) seen.files.clear();  // the server has made that directory for the submission
+    TRY(ValidateJob(seen, options_.validation));
+  }
   if (const Status fine = CheckTriggers(job, options_.gate != nullptr); !fine.ok())
     return InvalidArgument(WithLocation(job, options_.validation.locations, fine.message()));
   if (const Status found = CheckSecrets(options_.secrets, submission.team, job); !found.ok())
@@ -97,6 +105,7 @@ Result<std::string> Controller::Submit(const job::Job& job, const Submission& su
   submitted.user = submission.user;
   submitted.labels = submission.labels;
   TRY(CheckUtf8(submitted.job));
+  TRY(PrepareJobDir(options_.home, submitted.id, submitted.labels));
   if (!job.files.empty())
     TRY(StageFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));
   TRY(SubmitWithPatience(options_.store, submitted));
@@ -141,6 +150,7 @@ Status Cancel(const ControllerOptions& options, const std::string& id, JobState 
 
 Status Controller::Resume(const std::string& id) {
   TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+  TRY(PrepareJobDir(options_.home, id, job.labels));  // an error leaves it suspended
   // Written before the state change: a process that is killed in between has resumed nothing.
   if (job.state == JobState::kSuspended) TRY(CountResume(options_.home.job_dir(id)));
   const WallTime now = options_.clock->Wall();
@@ -180,6 +190,7 @@ Status Controller::ScaleWaiting(const std::string& id, const std::string& role, 
 Result<std::unique_ptr<JobRun>> Controller::Start(net::Loop* loop, const std::string& id,
                                                   Observer observer) {
   TRY_ASSIGN(StoredRun stored, LoadRun(options_.store, id));
+  TRY(PrepareJobDir(options_.home, id, stored.record.labels));
   return StartJobRun(options_, loop, std::move(stored), std::move(observer));
 }
 

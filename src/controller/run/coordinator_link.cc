@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "controller/files/state_home.h"
 #include "controller/store/file_watch.h"
 #include "job/execution/job_dir.h"
@@ -57,7 +58,10 @@ class AsyncFinder : public std::enable_shared_from_this<AsyncFinder> {
 
 Status CoordinatorLink::Watch() {
   if (!options_.shared) return Status::Ok();
-  TRY_ASSIGN(changes_, OpenDirectoryWatch(options_.dir));
+  {
+    const FileAccessAs owner(options_.dir);
+    TRY_ASSIGN(changes_, OpenDirectoryWatch(options_.dir));
+  }
   TRY_ASSIGN(changes_id_, options_.loop->WatchReadable(changes_.get(), [this] {
     const std::string name = job::JobDir(options_.dir).coordinator().filename().string();
     if (ConsumeChanges(changes_.get(), name)) Connect();

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/seal.h"
 #include "job/execution/job_dir.h"
@@ -37,6 +38,7 @@ Status WriteSecrets(SecretSource* source, const std::string& team, const job::Jo
     TRY_ASSIGN(values[name], source->Read(team, name));
   }
   TRY(MakeDirectories(job_dir, 0700));
+  const FileAccessAs owner(job_dir);
   std::string text = rendezvous::SecretsText(values);
   const Status written = WriteFileAtomically(job::JobDir(job_dir).secrets(), text, 0600, false);
   EraseSecret(&text);

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "controller/series/segment.h"
@@ -174,6 +175,7 @@ fs::path SeriesLogPath(const fs::path& dir, uint64_t number) {
 
 Result<std::vector<SeriesFile>> ListSeriesFiles(const fs::path& dir,
                                                 std::vector<SeriesFile>* stale) {
+  const FileAccessAs owner(dir.parent_path());
   std::vector<SeriesFile> all;
   std::error_code error;
   fs::directory_iterator entry(dir, error);
@@ -201,6 +203,7 @@ Result<std::vector<SeriesFile>> ListSeriesFiles(const fs::path& dir,
 }
 
 Status CompactSeries(const fs::path& dir, const SeriesBudget& budget) {
+  const FileAccessAs owner(dir.parent_path());
   std::vector<SeriesFile> stale;
   TRY_ASSIGN(std::vector<SeriesFile> files, ListSeriesFiles(dir, &stale));
   Remove(stale);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "controller/series/segment.h"
@@ -52,6 +53,7 @@ Result<bool> Open(const SeriesFile& file, std::string_view only, std::vector<Ope
 // All files at one moment, oldest first.
 Result<std::vector<OpenedFile>> OpenAll(const std::filesystem::path& dir,
                                         std::string_view only = {}) {
+  const FileAccessAs owner(dir.parent_path());
   for (int i = 0; i < kListings; ++i) {
     TRY_ASSIGN(const std::vector<SeriesFile> files, ListSeriesFiles(dir));
     std::vector<OpenedFile> opened;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "controller/series/series_files.h"
@@ -93,6 +94,7 @@ class SeriesRecorder::Files {
 
   Status BeginLog() {
     log_.reset();
+    const FileAccessAs owner(dir_.parent_path());
     TRY(MakeDirectories(dir_, 0700));
     TRY_ASSIGN(const std::vector<SeriesFile> files, ListSeriesFiles(dir_));
     uint64_t last = 0;

@@ -319,6 +319,7 @@ void LoopSupervisor::Requeue(const std::string& id) {
 
 Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& options) {
   TRY_ASSIGN(StoredRun stored, LoadRun(options_.store, id));
+  TRY(PrepareJobDir(options_.home, id, stored.record.labels));
   // It outlives this process, whatever a command asked for that submitted it.
   stored.job.on_controller_loss = job::OnControllerLoss::kKeep;
   {
@@ -350,8 +351,10 @@ Result<std::string> LoopSupervisor::Submit(const job::Job& job, const SubmitOpti
   whole.on_controller_loss = job::OnControllerLoss::kKeep;
   TRY_ASSIGN(ControllerOptions made, OptionsOf(options.engine, options.work_dir));
   made.validation = options.validation;
-  TRY_ASSIGN(std::string id, Controller(made).Submit(
-                                 whole, {options.team, options.user, options.labels, options.id}));
+  TRY_ASSIGN(const JobLabels labels,
+             LabelsWithUser(options.labels, options_.task_user, options.team, options.engine));
+  TRY_ASSIGN(std::string id,
+             Controller(made).Submit(whole, {options.team, options.user, labels, options.id}));
   TRY(StartRun(id, made));
   return id;
 }

@@ -23,6 +23,7 @@
 #include "controller/admission/queue_manager.h"
 #include "controller/admission/why_waits.h"
 #include "controller/engines/engine_registry.h"
+#include "controller/files/job_user.h"
 #include "controller/files/log_store.h"
 #include "controller/files/state_home.h"
 #include "controller/run/controller.h"
@@ -48,6 +49,7 @@ struct SupervisorOptions {
   // The queues of jobs (docs/queue.md). None: one queue, first in, first out on each engine.
   std::optional<queue::Policy> queues = {};
   SecretSource* secrets = nullptr;  // null: jobs with secrets are refused
+  TaskUserSource task_user = {};    // asked at each submission, whichever way it came
   // Of several servers that share the store, this one leads, and the store has its fence
   // (Leader). Jobs of earlier epochs are taken over even if their server's process lives, since it
   // may be frozen.

@@ -1,5 +1,6 @@
 #include "engine/local/job_records.h"
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "engine/tasks/job_files.h"
@@ -58,11 +59,13 @@ Result<JobRecords> DecodeRecords(std::string_view text) {
 }
 
 Status WriteRecords(const std::string& job_dir, const JobRecords& records) {
+  const FileAccessAs owner(job_dir);
   return WriteFileAtomically(EngineDir(job_dir) / "tasks.json", EncodeRecords(records), 0600,
                              false);
 }
 
 Result<JobRecords> ReadRecords(const std::string& job_dir) {
+  const FileAccessAs owner(job_dir);
   const std::filesystem::path path = EngineDir(job_dir) / "tasks.json";
   TRY_ASSIGN(const std::string text, ReadFile(path, kMaxFile));
   auto records = DecodeRecords(text);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <map>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "engine/process/task_process.h"
 #include "engine/task_kind.h"
@@ -87,6 +88,7 @@ std::vector<JobRemains> FindJobRemains(const std::vector<std::filesystem::path>&
 }
 
 bool HasLiveEngine(const std::string& job_dir) {
+  const FileAccessAs owner(job_dir);
   auto fd = OpenFile(EngineDir(job_dir) / "lock", O_RDWR);
   return fd.ok() && ::flock(fd->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }

@@ -187,6 +187,7 @@ Result<std::vector<TaskStatus>> LocalEngine::Adopt(const std::string& job_id,
                                                    const std::string& job_dir) {
   TRY(CheckName("job id", job_id));
   std::vector<TaskStatus> tasks;
+  const std::vector<fs::path> bases = GroupBases();
   {
     const auto lock = Lock();
     std::unique_ptr<LocalJob>& job = jobs_[job_id];
@@ -199,6 +200,7 @@ Result<std::vector<TaskStatus>> LocalEngine::Adopt(const std::string& job_id,
         return tasks;
       }
       job = std::move(*found);
+      if (job->foreign()) job->SetGroupBases(bases);
     }
     tasks = job->List();
   }

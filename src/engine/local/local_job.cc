@@ -89,8 +89,11 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Make(const std::string& id, const st
   if (dir.empty() || dir[0] != '/')
     return InvalidArgument("job " + id + ": its directory must be an absolute path: got \"" + dir +
                            "\"");
-  TRY(MakeDirectories(EngineDir(dir), 0700));
   std::unique_ptr<LocalJob> job(new LocalJob(id, dir, options, epoll));
+  {
+    const FileAccessAs owner(job->owner_);
+    TRY(MakeDirectories(EngineDir(dir), 0700));
+  }
   TRY(job->Lock());
   return job;
 }
@@ -118,7 +121,8 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
   };
   if (records.ok() && records->job_id == id) {
     AllowTasks(records->tasks.size());
-    for (const std::string& base : records->group_bases) job->group_bases_.emplace_back(base);
+    if (!job->owner_)
+      job->group_bases_.assign(records->group_bases.begin(), records->group_bases.end());
     for (const TaskRecord& record : records->tasks) {
       Task& task = put(record.desired);
       task.incarnation = record.incarnation;
@@ -131,7 +135,7 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
   // Tasks without a record: started just before the earlier engine ended.
   for (const auto& [variable, pid] : RunningTasks(id)) {
     const auto name = ParseTaskVariable(variable);
-    if (!name) continue;
+    if (!name || !job->MayBeOurs(pid)) continue;
     DesiredTask unknown;
     unknown.role = name->role;
     unknown.index = name->index;
@@ -153,6 +157,12 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
   return job;
 }
 
+bool LocalJob::MayBeOurs(pid_t pid) const {
+  if (!owner_) return true;
+  const Result<uid_t> user = host::UserOfProcess(pid);
+  return user.ok() && *user == owner_->uid;
+}
+
 // A task that was recorded as running: it still runs, or was lost in the meantime.
 void LocalJob::AdoptRunning(Task* task, TimePoint now) {
   if (task->phase != TaskPhase::kRunning && task->phase != TaskPhase::kStarting &&
@@ -161,7 +171,8 @@ void LocalJob::AdoptRunning(Task* task, TimePoint now) {
   }
   task->started = now;
   auto pidfd = OpenProcess(task->pid, task->start_ticks);
-  if (!pidfd.ok()) {
+  // Asked after the pidfd is open, which belongs to this process for good.
+  if (!pidfd.ok() || !MayBeOurs(task->pid)) {
     task->phase = TaskPhase::kLost;
     if (task->desired.restart_if_lost) task->start_at = now;
     return;
@@ -180,7 +191,10 @@ Status LocalJob::Apply(const DesiredJob& desired) {
                               " is already run by another shoal process on this machine");
   }
   AllowTasks(desired.tasks.size());
-  if (options_->no_shared_filesystem) TRY(CreateIsolatedDirs(desired));
+  if (options_->no_shared_filesystem) {
+    const FileAccessAs owner(owner_);
+    TRY(CreateIsolatedDirs(desired));
+  }
   const TimePoint now = options_->clock->Now();
   const auto want = [&](const DesiredTask& wish, const TaskKey& key, Task* task, bool fresh) {
     if (fresh) order_.push_back(key);
@@ -270,20 +284,25 @@ bool LocalJob::ApplyEnd(const Key& key, Task* task, TimePoint now, std::vector<T
 }
 
 std::string LocalJob::ReadLogTail(const Key& key) const {
+  const FileAccessAs owner(owner_);
   return ReadTail(TaskLogPath(dir_, key.first, key.second), kLogTail).value_or("");
 }
 
 Result<Spawned> LocalJob::SpawnTask(const Key& key, const Task& task) const {
   DesiredTask desired = task.desired;
   if (options_->no_shared_filesystem) {
+    const FileAccessAs owner(owner_);
     TRY_ASSIGN(desired, IsolateTask(dir_, task.desired, task.incarnation));
   } else {
     TRY(CheckHostNotExcluded("local", task.desired));
   }
   std::vector<std::string> environment = options_->environment;
   if (std::string entry = OpenFilesEntry(); !entry.empty()) environment.push_back(std::move(entry));
-  return Spawn(MakeSpawnSpec({id_, dir_, key.first, key.second, task.incarnation}, desired,
-                             std::move(environment)));
+  if (owner_) environment = EnvironmentOf(*owner_, dir_, std::move(environment));
+  SpawnSpec spec = MakeSpawnSpec({id_, dir_, key.first, key.second, task.incarnation}, desired,
+                                 std::move(environment));
+  spec.user = owner_;
+  return Spawn(spec);
 }
 
 void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
@@ -349,6 +368,7 @@ void LocalJob::Save() {
 }
 
 void LocalJob::RemoveRecords() {
+  const FileAccessAs owner(owner_);
   if (!lock_.held()) return;
   ::unlink((EngineDir(dir_) / "tasks.json").c_str());
   lock_.Remove();

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "engine/engine.h"
@@ -26,6 +27,9 @@ namespace shoal::engine {
 
 // Made by Make or Find, changed by Apply and Stop, driven by Step. The first instance for a
 // directory holds its lock and manages the job; another one only watches. Not thread-safe.
+//
+// If this process is root and the directory is another user's, tasks run as that user. The engine
+// then trusts nothing that it reads there: only processes of that user are adopted and killed.
 class LocalJob {
  public:
   // A new job; creates the engine's directory. `options` outlives it; pidfds are added to `epoll`.
@@ -49,6 +53,8 @@ class LocalJob {
   bool manages() const { return lock_.held(); }
   const std::string& dir() const { return dir_; }
   void SetGroupBases(const std::vector<std::filesystem::path>& bases);
+  // Whether its records may be a user's invention, who must not direct a server that is root.
+  bool foreign() const { return owner_.has_value(); }
   const std::vector<std::filesystem::path>& group_bases() const { return group_bases_; }
   void RemoveRecords();
 
@@ -64,10 +70,16 @@ class LocalJob {
   };
 
   LocalJob(std::string id, std::string dir, const LocalEngineOptions* options, int epoll)
-      : id_(std::move(id)), dir_(std::move(dir)), options_(options), epoll_(epoll) {}
+      : id_(std::move(id)),
+        dir_(std::move(dir)),
+        options_(options),
+        epoll_(epoll),
+        owner_(ForeignOwner(dir_)) {}
   // An error if another engine manages the job: then this one only watches it.
   Status Lock();
   void AdoptRunning(Task* task, TimePoint now);
+  // Whether a process may be one of the job's.
+  bool MayBeOurs(pid_t pid) const;
   Result<Spawned> SpawnTask(const Key& key, const Task& task) const;
   void Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
   void RequestStop(Task* task, TimePoint kill_at);
@@ -83,6 +95,7 @@ class LocalJob {
   const std::string dir_;
   const LocalEngineOptions* const options_;
   const int epoll_;
+  const std::optional<UserIds> owner_;  // as whom tasks run; none: as this process
   JobLock lock_;
   bool stopping_ = false;
   int starts_left_ = 0;  // in this Step

@@ -72,8 +72,17 @@ bool Carry(Child* child, const std::string& input, const CommandLimits& limits,
 
 Result<Child> StartChildWithFds(const std::vector<std::string>& argv,
                                 const std::vector<std::string>& env, const std::array<int, 3>& fds,
-                                const std::string& work_dir) {
+                                const std::string& work_dir, const std::optional<UserIds>& user) {
   Child child;
+  if (user) {
+    TRY_ASSIGN(
+        Spawned spawned,
+        Spawn(
+            {.argv = argv, .env = env, .work_dir = work_dir, .log = {}, .fds = fds, .user = user}));
+    child.pid = spawned.pid;
+    child.pidfd = std::move(spawned.pidfd);
+    return child;
+  }
   SessionSpawn session;
   for (int i = 0; i < 3; ++i)
     ::posix_spawn_file_actions_adddup2(session.actions(), fds[static_cast<size_t>(i)], i);
@@ -85,13 +94,14 @@ Result<Child> StartChildWithFds(const std::vector<std::string>& argv,
   return child;
 }
 
-Result<Child> StartChild(const std::vector<std::string>& argv,
-                         const std::vector<std::string>& env) {
+Result<Child> StartChild(const std::vector<std::string>& argv, const std::vector<std::string>& env,
+                         const std::optional<UserIds>& user) {
   TRY_ASSIGN(Pipe in, MakePipe());
   TRY_ASSIGN(Pipe out, MakePipe());
   TRY_ASSIGN(Pipe err, MakePipe());
-  TRY_ASSIGN(Child child,
-             StartChildWithFds(argv, env, {in.read.get(), out.write.get(), err.write.get()}));
+  TRY_ASSIGN(
+      Child child,
+      StartChildWithFds(argv, env, {in.read.get(), out.write.get(), err.write.get()}, "", user));
   for (const int fd : {in.write.get(), out.read.get(), err.read.get()})
     ::fcntl(fd, F_SETFL, O_NONBLOCK);
   child.in = std::move(in.write);
@@ -110,8 +120,8 @@ int ReapChild(const Child& child) {
 
 Result<CommandResult> RunCommand(const std::vector<std::string>& argv,
                                  const std::vector<std::string>& env, const std::string& input,
-                                 const CommandLimits& limits) {
-  TRY_ASSIGN(Child child, StartChild(argv, env));
+                                 const CommandLimits& limits, const std::optional<UserIds>& user) {
+  TRY_ASSIGN(Child child, StartChild(argv, env, user));
   CommandResult ran;
   const bool whole = Carry(&child, input, limits, &ran);
   if (!whole) ::kill(child.pid, SIGKILL);

@@ -6,9 +6,11 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -25,13 +27,15 @@ struct Child {
 
 // Starts a program, looked up in PATH, in a session of its own with exactly `env`. Errors name the
 // program; NotFound if it does not exist.
-Result<Child> StartChild(const std::vector<std::string>& argv, const std::vector<std::string>& env);
+Result<Child> StartChild(const std::vector<std::string>& argv, const std::vector<std::string>& env,
+                         const std::optional<UserIds>& user = std::nullopt);
 
 // Starts a program with the caller's descriptors `fds` as its first three; in, out and err of the
-// result are empty. `work_dir` empty: this process's.
+// result are empty. `work_dir` empty: this process's. `user`: SpawnSpec::user.
 Result<Child> StartChildWithFds(const std::vector<std::string>& argv,
                                 const std::vector<std::string>& env, const std::array<int, 3>& fds,
-                                const std::string& work_dir = "");
+                                const std::string& work_dir = "",
+                                const std::optional<UserIds>& user = std::nullopt);
 
 // Reaps a child whose pidfd is readable. Returns waitpid's status.
 int ReapChild(const Child& child);
@@ -54,7 +58,8 @@ struct CommandLimits {
 // the command may close its input early.
 Result<CommandResult> RunCommand(const std::vector<std::string>& argv,
                                  const std::vector<std::string>& env, const std::string& input = "",
-                                 const CommandLimits& limits = {});
+                                 const CommandLimits& limits = {},
+                                 const std::optional<UserIds>& user = std::nullopt);
 
 // This process's environment as "NAME=value".
 std::vector<std::string> CurrentEnvironment();

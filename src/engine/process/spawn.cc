@@ -52,21 +52,41 @@ int SetFiles(const SpawnSpec& spec, posix_spawn_file_actions_t* actions) {
   return error;
 }
 
-// Runs in the child of ForkWithUs between fork and exec: async-signal-safe calls only.
+// Gives up root in the child of StartByFork. Plain system calls: after vfork the wrappers of glibc
+// would change the parent's threads.
+bool BecomeUser(const UserIds& user) {
+  return ::syscall(SYS_setgroups, size_t{1}, &user.gid) == 0 &&
+         ::syscall(SYS_setresgid, user.gid, user.gid, user.gid) == 0 &&
+         ::syscall(SYS_setresuid, user.uid, user.uid, user.uid) == 0 &&
+         ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+// The first three descriptors of the child of StartByFork.
+bool SetStreams(const SpawnSpec& spec) {
+  if (spec.fds[0] >= 0)
+    return ::dup2(spec.fds[0], 0) == 0 && ::dup2(spec.fds[1], 1) == 1 &&
+           ::dup2(spec.fds[2], 2) == 2;
+  const int null = ::open("/dev/null", O_RDONLY);
+  // It may be a FIFO that another user has put there: only the open must not wait.
+  const int log = ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0600);
+  if (null < 0 || log < 0 || ::fcntl(log, F_SETFL, O_APPEND) != 0) return false;
+  return ::dup2(null, 0) == 0 && ::dup2(log, 1) == 1 && ::dup2(log, 2) == 2;
+}
+
+// Runs in the child of StartByFork before exec: async-signal-safe calls only.
 void BecomeProgram(const SpawnSpec& spec, char* const* argv, char* const* env, pid_t parent,
                    int report) {
   constexpr int kReport = 3;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // the parent had ended before prctl
+  if (spec.ends_with_us) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);  // the parent had ended before prctl
+  }
   ::setsid();
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int null = ::open("/dev/null", O_RDONLY);
-  const int log = ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  const bool ready = null >= 0 && log >= 0 && ::dup2(null, 0) == 0 && ::dup2(log, 1) == 1 &&
-                     ::dup2(log, 2) == 2 &&
+  const bool ready = (!spec.user || BecomeUser(*spec.user)) && SetStreams(spec) &&
                      (spec.work_dir.empty() || ::chdir(spec.work_dir.c_str()) == 0) &&
                      (report == kReport || ::dup3(report, kReport, O_CLOEXEC) == kReport);
   if (ready) {
@@ -79,9 +99,9 @@ void BecomeProgram(const SpawnSpec& spec, char* const* argv, char* const* env, p
   ::_exit(127);
 }
 
-// fork and exec with a parent-death signal, which posix_spawn cannot set. Returns 0 or an errno
-// like posix_spawn.
-int ForkWithUs(const SpawnSpec& spec, pid_t* pid) {
+// fork and exec with a parent-death signal or another user, which posix_spawn cannot set. Returns 0
+// or an errno like posix_spawn.
+int StartByFork(const SpawnSpec& spec, pid_t* pid) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
   const UniqueFd read_end(ends[0]);
@@ -89,9 +109,16 @@ int ForkWithUs(const SpawnSpec& spec, pid_t* pid) {
   const std::vector<char*> argv = Pointers(spec.argv);
   const std::vector<char*> env = Pointers(spec.env);
   const pid_t parent = ::getpid();
-  *pid = ::fork();
-  if (*pid < 0) return errno;
+  // No handler of this process may run in the child, which shares its memory after vfork.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  *pid = spec.ends_with_us ? ::fork() : ::vfork();
   if (*pid == 0) BecomeProgram(spec, argv.data(), env.data(), parent, report.get());
+  const int no_child = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (*pid < 0) return no_child;
   report.Reset();
   int error = 0;
   ssize_t got = 0;
@@ -107,9 +134,18 @@ int ForkWithUs(const SpawnSpec& spec, pid_t* pid) {
 Status Explain(const SpawnSpec& spec, int error) {
   const std::string program = "cannot start " + spec.argv[0];
   struct stat info {};
+  const FileAccessAs user(spec.user);
   if (!spec.work_dir.empty() && ::stat(spec.work_dir.c_str(), &info) != 0)
     return ErrnoStatus(errno, program + " in the directory " + spec.work_dir);
-  if (::access(spec.log.parent_path().c_str(), W_OK) != 0)
+  if (spec.user && error == EPERM)
+    return PermissionDenied(program + " as user " + ToText(*spec.user) +
+                            ": the server may not change its user; run it as root with CAP_SETUID "
+                            "and CAP_SETGID");
+  if (spec.user && error == EACCES)
+    return PermissionDenied(program + " as user " + ToText(*spec.user) +
+                            ": that user may not execute it, or not enter the directory " +
+                            spec.work_dir + "; permit both, or name another user in the policy");
+  if (spec.fds[0] < 0 && ::access(spec.log.parent_path().c_str(), W_OK) != 0)
     return ErrnoStatus(errno, program + ": its log " + spec.log.string() + " cannot be written");
   if (error == ENOENT) {
     return NotFound(program + ": there is no such program; correct the task's command or PATH");
@@ -162,8 +198,8 @@ Result<UniqueFd> WatchChild(pid_t pid, const std::string& program) {
 Result<Spawned> Spawn(const SpawnSpec& spec) {
   Spawned spawned;
   int error = 0;
-  if (spec.ends_with_us) {
-    error = ForkWithUs(spec, &spawned.pid);
+  if (spec.ends_with_us || spec.user) {
+    error = StartByFork(spec, &spawned.pid);
   } else {
     SessionSpawn session;
     error = SetFiles(spec, session.actions());

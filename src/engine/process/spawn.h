@@ -5,11 +5,14 @@
 #include <spawn.h>
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -21,9 +24,14 @@ struct SpawnSpec {
   std::vector<std::string> env;  // the whole environment
   std::string work_dir;          // empty: this process's
   std::filesystem::path log;     // standard output and error are appended to it
+  // With `user`: the caller's descriptors as its first three, instead of `log`.
+  std::array<int, 3> fds = {-1, -1, -1};
   // The kernel kills the process when the thread that started it ends (PR_SET_PDEATHSIG). Needs
   // fork: use it only in small single-threaded processes.
   bool ends_with_us = false;
+  // Another user, as whom it runs, with no group but the user's, and without the rights of
+  // set-user-ID programs (no_new_privs). The log is opened and the directory entered as that user.
+  std::optional<UserIds> user = std::nullopt;
 };
 
 // A started process. pid and start_ticks identify it across restarts of the controller.
@@ -33,9 +41,9 @@ struct Spawned {
   UniqueFd pidfd;
 };
 
-// Returns once the program runs. Uses posix_spawn, which copies nothing of this process, unless
-// ends_with_us is set. Errors name the program, the directory or the log; Unavailable if a retry
-// may succeed.
+// Returns once the program runs. Uses posix_spawn, or vfork for another user: neither copies
+// anything of this process, as ends_with_us does. Errors name the program, the directory or the
+// log; Unavailable if a retry may succeed.
 Result<Spawned> Spawn(const SpawnSpec& spec);
 
 // posix_spawn with the settings that all starts share: a new session, no signal blocked or ignored,

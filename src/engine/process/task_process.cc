@@ -1,5 +1,7 @@
 #include "engine/process/task_process.h"
 
+#include <pwd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +61,31 @@ std::vector<std::string> CleanEnvironment() {
     if (keep) kept.emplace_back(text);
   }
   return kept;
+}
+
+std::vector<std::string> EnvironmentOf(const UserIds& user, const std::string& job_dir,
+                                       std::vector<std::string> environment) {
+  static constexpr std::string_view kOfOneUser[] = {
+      "HOME",           "USER",          "LOGNAME",    "SHELL",       "XDG_RUNTIME_DIR",
+      "XDG_CACHE_HOME", "XDG_DATA_HOME", "SHOAL_HOME", "SHOAL_CACHE", "SHOAL_GPU_DIR",
+      "TMPDIR"};
+  std::erase_if(environment, [](std::string_view entry) {
+    return std::ranges::find(kOfOneUser, entry.substr(0, entry.find('='))) != std::end(kOfOneUser);
+  });
+  constexpr size_t kEntryBytes = 16384;
+  std::vector<char> buffer(kEntryBytes);
+  passwd entry{};
+  passwd* found = nullptr;
+  (void)::getpwuid_r(user.uid, &entry, buffer.data(), buffer.size(), &found);
+  struct stat info {};
+  const bool has_home = found != nullptr && ::stat(found->pw_dir, &info) == 0 &&
+                        S_ISDIR(info.st_mode) && info.st_uid == user.uid;
+  environment.push_back("HOME=" + (has_home ? std::string(found->pw_dir) : job_dir));
+  if (found == nullptr) return environment;
+  for (const char* name : {"USER=", "LOGNAME="})
+    environment.push_back(std::string(name) + found->pw_name);
+  environment.push_back(std::string("SHELL=") + found->pw_shell);
+  return environment;
 }
 
 SpawnSpec MakeSpawnSpec(const TaskIdentity& place, const DesiredTask& desired,

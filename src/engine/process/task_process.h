@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "engine/engine.h"
 #include "engine/process/spawn.h"
 
@@ -17,6 +18,12 @@ inline constexpr const char* kDirVariable = "SHOAL_JOB_DIR";
 
 // PATH, HOME, LANG and the other variables of this process that a user's program needs.
 std::vector<std::string> CleanEnvironment();
+
+// An environment for a task of another user: HOME, USER, LOGNAME and SHELL of that user (without an
+// entry of the machine's users: `job_dir` as HOME), and none of the directories that this process's
+// variables name for its own user.
+std::vector<std::string> EnvironmentOf(const UserIds& user, const std::string& job_dir,
+                                       std::vector<std::string> environment);
 
 // Identifies one start of a task.
 struct TaskIdentity {

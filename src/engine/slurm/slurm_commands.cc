@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "engine/process/child_process.h"
+#include "engine/process/task_process.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/cell_placement.h"
 
@@ -326,7 +327,7 @@ std::optional<PortRange> SrunPortsOfFile(std::string_view text) {
 
 Result<std::string> SlurmCommands::Run(const std::vector<std::string>& argv,
                                        const std::string& input) const {
-  auto ran = RunCommand(argv, env_, input);
+  auto ran = RunCommand(argv, env_, input, {}, user_);
   if (!ran.ok()) {
     if (ran.status().code() == Code::kNotFound)
       return Unavailable("there is no " + argv[0] +
@@ -352,6 +353,14 @@ Result<std::string> SlurmCommands::Run(const std::vector<std::string>& argv,
   return FailedPrecondition(argv[0] + ": " + said);
 }
 
+SlurmCommands SlurmCommands::For(const std::optional<UserIds>& owner,
+                                 const std::string& job_dir) const {
+  SlurmCommands commands = *this;
+  commands.user_ = owner;
+  if (owner) commands.env_ = EnvironmentOf(*owner, job_dir, env_);
+  return commands;
+}
+
 Result<int64_t> SlurmCommands::Submit(const std::string& script) const {
   TRY_ASSIGN(const std::string out, Run({"sbatch", "--parsable"}, script));
   std::string_view text(out);
@@ -363,10 +372,13 @@ Result<int64_t> SlurmCommands::Submit(const std::string& script) const {
 }
 
 Result<std::vector<QueuedJob>> SlurmCommands::Queue() const {
+  const uid_t user = user_ ? user_->uid : ::getuid();
   TRY_ASSIGN(const std::string out,
-             Run({"squeue", "--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
+             Run({"squeue", "--noheader", "--states=all", "--user=" + std::to_string(user),
                   std::string("--format=") + kQueueFormat}));
-  return ParseQueue(out);
+  std::vector<QueuedJob> queue = ParseQueue(out);
+  for (QueuedJob& job : queue) job.user = user;
+  return queue;
 }
 
 Result<std::optional<std::chrono::seconds>> SlurmCommands::TimeLeft(int64_t number) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/status.h"
 #include "engine/engine.h"
 
@@ -24,6 +25,7 @@ struct QueuedJob {
   std::string batch_host;  // node of the batch script
   std::string work_dir;    // of a Shoal job: its directory
   std::string comment;
+  uid_t user = 0;  // whose job it is
   // The entry combines the components of a heterogeneous job: nodes and batch script are the first
   // component's, the state is active while any component is active, and reason and start come from
   // the component that says most.
@@ -90,12 +92,15 @@ PortRange ParseSrunPorts(std::string_view text);
 // SrunPortRange of slurm.conf; nothing if the file includes other files.
 std::optional<PortRange> SrunPortsOfFile(std::string_view text);
 
-// Runs the commands. Thread-safe; all methods block. Errors are one sentence each: Unavailable if
-// Slurm's controller does not answer.
+// Runs the commands, as this process's user or another one: Slurm then gives them no right but that
+// user's, and options of a job file cannot name a third. Thread-safe; all methods block. Errors are
+// one sentence each: Unavailable if Slurm's controller does not answer.
 class SlurmCommands {
  public:
   // `environment`: of the commands, and through sbatch of the jobs.
   explicit SlurmCommands(std::vector<std::string> environment) : env_(std::move(environment)) {}
+  // These commands as the owner of a job's directory, if it is not this process's user.
+  SlurmCommands For(const std::optional<UserIds>& owner, const std::string& job_dir) const;
 
   // Submits a batch script; returns Slurm's job id.
   Result<int64_t> Submit(const std::string& script) const;
@@ -116,7 +121,8 @@ class SlurmCommands {
  private:
   Result<std::string> Run(const std::vector<std::string>& argv,
                           const std::string& input = "") const;
-  const std::vector<std::string> env_;
+  std::vector<std::string> env_;
+  std::optional<UserIds> user_;  // none: this process's
 };
 
 }  // namespace shoal::engine::slurm

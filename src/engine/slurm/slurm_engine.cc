@@ -3,12 +3,19 @@
 // jobs, at most once a second. All job state is guarded by mu_.
 #include "engine/slurm/slurm_engine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/agent/agent_engine.h"
@@ -52,6 +59,11 @@ std::vector<std::string> SubmitEnvironment() {
   }
   env.push_back("SLURM_TIME_FORMAT=standard");
   return env;
+}
+
+// Whether an entry of the queue belongs to the user of a job; none: this process's.
+bool IsOf(const QueuedJob& queued, const std::optional<UserIds>& owner) {
+  return queued.user == (owner ? owner->uid : ::getuid());
 }
 
 std::vector<std::string> CommandEnvironment(const SlurmEngineOptions& options) {
@@ -110,10 +122,13 @@ class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>
   void PollQueue();
   std::vector<TaskEvent> ApplyQueue(const std::vector<QueuedJob>& queue);
   std::vector<TaskEvent> SubmitAgain();
-  void Cancel(int64_t number) const;
+  slurm::SlurmCommands CommandsOf(const SlurmJob& job) const {
+    return commands_.For(job.owner(), job.dir());
+  }
+  static void Cancel(const slurm::SlurmCommands& commands, int64_t number);
   void MarkVanishedJobs();
-  // Runs squeue at most once a second over all callers.
-  Result<std::vector<QueuedJob>> AskQueue();
+  // Runs squeue at most once a second over all callers, for each user of a job and `also`.
+  Result<std::vector<QueuedJob>> AskQueue(const std::optional<UserIds>& also = std::nullopt);
   // The active Slurm job of `job_id`, also if another process submitted it. `job_dir` holds the
   // recorded allocation.
   Result<std::optional<QueuedJob>> FindInQueue(const std::string& job_id,
@@ -123,7 +138,7 @@ class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>
     return options_.job_dir ? options_.job_dir(job_id) : "";
   }
   Result<slurm::ExecTarget> FindTask(const std::string& job_id, const std::string& role, int index);
-  Status EndInSlurm(const std::string& job_id, int64_t number);
+  Status EndInSlurm(const std::string& job_id, const std::string& dir, int64_t number);
 
   SlurmEngineOptions options_;
   const slurm::SlurmCommands commands_;
@@ -167,45 +182,46 @@ void SlurmEngine::PollQueue() {
 
 std::vector<TaskEvent> SlurmEngine::ApplyQueue(const std::vector<QueuedJob>& queue) {
   std::vector<TaskEvent> events;
-  std::vector<int64_t> delayed, headless, torn;
+  using Numbers = std::vector<std::pair<slurm::SlurmCommands, int64_t>>;
+  Numbers delayed, headless, torn;
   {
     std::lock_guard lock(mu_);
     for (auto& [id, job] : jobs_) {
       if (job->number() == 0 || job->stopping() || job->over()) continue;
       const QueuedJob* found = nullptr;
       for (const QueuedJob& one : queue) {
-        if (one.number == job->number()) found = &one;
+        if (one.number == job->number() && IsOf(one, job->owner())) found = &one;
       }
       std::vector<TaskEvent> told = job->ApplyQueueState(found, options_.clock->Now());
       events.insert(events.end(), told.begin(), told.end());
-      if (job->wants_start()) delayed.push_back(job->number());
-      if (job->wants_requeue()) headless.push_back(job->number());
+      if (job->wants_start()) delayed.emplace_back(CommandsOf(*job), job->number());
+      if (job->wants_requeue()) headless.emplace_back(CommandsOf(*job), job->number());
       if (!job->is_torn()) continue;
       job->RequestNewAllocation();
       if (job->needs_new_allocation()) continue;
-      torn.push_back(job->number());
+      torn.emplace_back(CommandsOf(*job), job->number());
       told = job->MarkEnded("a node of Slurm's job " + std::to_string(job->number()) +
                             " failed, and with it a component of its allocation");
       events.insert(events.end(), told.begin(), told.end());
     }
   }
-  for (const int64_t number : torn) Cancel(number);
-  for (const int64_t number : headless) {
+  for (const auto& [commands, number] : torn) Cancel(commands, number);
+  for (const auto& [commands, number] : headless) {
     LogWarning("Slurm's job {} has lost its first node: it is started again", number);
-    const Status requeued = commands_.Requeue(number);
+    const Status requeued = commands.Requeue(number);
     if (requeued.ok()) continue;
     LogWarning("{}; it is cancelled", requeued.message());
-    Cancel(number);
+    Cancel(commands, number);
   }
-  for (const int64_t number : delayed) {
-    if (const Status started = commands_.StartNow(number); !started.ok())
+  for (const auto& [commands, number] : delayed) {
+    if (const Status started = commands.StartNow(number); !started.ok())
       LogInfo("{}", started.message());
   }
   return events;
 }
 
-void SlurmEngine::Cancel(int64_t number) const {
-  if (const Status ended = commands_.Cancel(number); !ended.ok()) LogWarning("{}", ended.message());
+void SlurmEngine::Cancel(const slurm::SlurmCommands& commands, int64_t number) {
+  if (const Status ended = commands.Cancel(number); !ended.ok()) LogWarning("{}", ended.message());
 }
 
 // Submits jobs again, as batch jobs, whose agents under salloc have ended or whose allocations are
@@ -217,8 +233,9 @@ std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
     if (!job->needs_new_allocation() || job->stopping() || job->over()) continue;
     const auto submit = [&]() -> Status {
       TRY_ASSIGN(const std::string script, job->Script());
-      if (job->is_torn()) TRY(commands_.Cancel(job->number()));
-      TRY_ASSIGN(const int64_t number, commands_.Submit(script));
+      const slurm::SlurmCommands commands = CommandsOf(*job);
+      if (job->is_torn()) TRY(commands.Cancel(job->number()));
+      TRY_ASSIGN(const int64_t number, commands.Submit(script));
       LogInfo("job {} goes on as Slurm's job {}", id, number);
       return job->RecordSubmission({number, false});
     };
@@ -232,15 +249,17 @@ std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
 }
 
 void SlurmEngine::MarkVanishedJobs() {
-  std::map<std::string, int64_t> vanished;
+  std::map<std::string, std::pair<slurm::SlurmCommands, int64_t>> vanished;
   {
     std::lock_guard lock(mu_);
     for (const auto& [id, job] : jobs_) {
-      if (job->vanished() && !job->stopping() && !job->over()) vanished[id] = job->number();
+      if (job->vanished() && !job->stopping() && !job->over())
+        vanished.emplace(id, std::pair(CommandsOf(*job), job->number()));
     }
   }
-  for (const auto& [id, number] : vanished) {
-    const auto ended = commands_.ShowEnded(number);
+  for (const auto& [id, asked] : vanished) {
+    const auto& [commands, number] = asked;
+    const auto ended = commands.ShowEnded(number);
     std::vector<TaskEvent> events;
     {
       std::lock_guard lock(mu_);
@@ -256,7 +275,7 @@ void SlurmEngine::MarkVanishedJobs() {
   }
 }
 
-Result<std::vector<QueuedJob>> SlurmEngine::AskQueue() {
+Result<std::vector<QueuedJob>> SlurmEngine::AskQueue(const std::optional<UserIds>& also) {
   std::lock_guard one_at_a_time(asking_);
   if (asked_ != TimePoint{}) {
     std::unique_lock lock(mu_);
@@ -264,8 +283,21 @@ Result<std::vector<QueuedJob>> SlurmEngine::AskQueue() {
     if (changed_.wait_for(lock, left, [this] { return ending_; }))
       return Cancelled("the engine ends");
   }
-  auto queue = commands_.Queue();
-  asked_ = options_.clock->Now();
+  std::map<uid_t, std::optional<UserIds>> users = {{::getuid(), std::nullopt}};
+  if (also) users[also->uid] = also;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [id, job] : jobs_) {
+      if (job->owner()) users[job->owner()->uid] = job->owner();
+    }
+  }
+  std::vector<QueuedJob> queue;
+  for (const auto& [uid, user] : users) {
+    auto some = commands_.For(user, "/").Queue();
+    asked_ = options_.clock->Now();
+    if (!some.ok()) return some.status();
+    std::ranges::move(*some, std::back_inserter(queue));
+  }
   return queue;
 }
 
@@ -322,7 +354,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
     if (job->number() != 0) return Status::Ok();
     TRY(job->StoreScript(script));
     // salloc --immediate does not support several components.
-    if (desired.attended && plan.size() == 1 &&
+    if (desired.attended && plan.size() == 1 && !job->owner() &&
         slurm::CanAllocateImmediately(commands_.environment())) {
       TRY_ASSIGN(const auto request,
                  slurm::MakeImmediateRequest(desired, plan[0], options_.program));
@@ -334,7 +366,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
       }
       LogInfo("job {}: {}; it is submitted as a batch job", desired.job_id, got.status().message());
     }
-    TRY_ASSIGN(const int64_t number, commands_.Submit(script));
+    TRY_ASSIGN(const int64_t number, CommandsOf(*job).Submit(script));
     return job->RecordSubmission({number, false});
   };
   const Status submitted = submit();
@@ -349,8 +381,10 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
 
 Result<std::optional<QueuedJob>> SlurmEngine::FindInQueue(const std::string& job_id,
                                                           const std::string& job_dir) {
+  const std::optional<UserIds> owner = ForeignOwner(job_dir);
   const int64_t number = job_dir.empty() ? 0 : slurm::ReadAllocation(job_dir).number;
-  TRY_ASSIGN(const std::vector<QueuedJob> queue, AskQueue());
+  TRY_ASSIGN(std::vector<QueuedJob> queue, AskQueue(owner));
+  std::erase_if(queue, [&](const QueuedJob& one) { return !IsOf(one, owner); });
   const QueuedJob* const found = slurm::FindJob(queue, job_id, number);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
@@ -381,11 +415,13 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
   int64_t number = 0;
   bool closed = false;
+  std::string dir = RecordedDir(job_id);
   {
     std::unique_lock lock(mu_);
     if (const auto it = jobs_.find(job_id); it != jobs_.end()) {
       SlurmJob* const job = it->second.get();
       number = job->number();
+      dir = job->dir();
       if (!job->over()) TRY(job->WriteStop(grace));
       const bool runs = job->begun() && !job->closed() && !job->over();
       const auto done = [&] { return publishing_ == 0 && job->closed(); };
@@ -394,24 +430,26 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
     }
   }
   if (number == 0) {
-    TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id, RecordedDir(job_id)));
+    TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id, dir));
     if (queued) number = queued->number;
   }
-  if (number != 0 && !closed) TRY(EndInSlurm(job_id, number));
+  if (number != 0 && !closed) TRY(EndInSlurm(job_id, dir, number));
   FinishStopped(job_id);
   return Status::Ok();
 }
 
-Status SlurmEngine::EndInSlurm(const std::string& job_id, int64_t number) {
+Status SlurmEngine::EndInSlurm(const std::string& job_id, const std::string& dir, int64_t number) {
+  const std::optional<UserIds> owner = ForeignOwner(dir);
+  const slurm::SlurmCommands commands = commands_.For(owner, dir);
   const TimePoint until = options_.clock->Now() + kCancelPatience;
   for (;;) {
-    if (const Status cancelled = commands_.Cancel(number);
+    if (const Status cancelled = commands.Cancel(number);
         !cancelled.ok() && cancelled.code() == Code::kUnavailable)
       return cancelled;
-    TRY_ASSIGN(const std::vector<QueuedJob> queue, AskQueue());
+    TRY_ASSIGN(const std::vector<QueuedJob> queue, AskQueue(owner));
     bool active = false;
     for (const QueuedJob& one : queue)
-      active = active || (one.number == number && slurm::IsActive(one.state));
+      active = active || (one.number == number && IsOf(one, owner) && slurm::IsActive(one.state));
     if (!active) return Status::Ok();
     if (options_.clock->Now() > until)
       return DeadlineExceeded("Slurm's job " + std::to_string(number) + " of job " + job_id +
@@ -424,6 +462,7 @@ Result<std::string> SlurmEngine::TaskLog(const std::string& job_id, const std::s
                                          int index, size_t limit) {
   TRY(CheckName("role", role));
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
+  const FileAccessAs owner(dir);
   TRY_ASSIGN(std::string text, ReadTail(TaskLogPath(dir, role, index), limit));
   if (!text.empty() || !IsCoordinator(role)) return text;
   return ReadTail(slurm::AgentLogPath(dir), limit);

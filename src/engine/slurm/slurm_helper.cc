@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "engine/exec/local_exec.h"
@@ -113,6 +114,7 @@ Status WriteAllocation(const std::string& job_dir, const Allocation& allocation)
 
 Allocation ReadAllocation(const std::string& job_dir) {
   constexpr size_t kMaxFile = 4096;
+  const FileAccessAs owner(job_dir);
   const auto text = ReadFile(AllocationPath(job_dir), kMaxFile);
   if (!text.ok()) return {};
   const auto object = ParseJsonObject(*text);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -35,14 +36,16 @@ Result<std::unique_ptr<SlurmJob>> SlurmJob::Make(const std::string& id, const st
   if (dir.empty() || dir[0] != '/')
     return InvalidArgument("job " + id + ": its directory must be an absolute path: got \"" + dir +
                            "\"");
-  TRY(MakeDirectories(EngineDir(dir), 0700));
   std::unique_ptr<SlurmJob> job(new SlurmJob(id, dir));
+  const FileAccessAs owner(job->owner_);
+  TRY(MakeDirectories(EngineDir(dir), 0700));
   job->RemoveRecords();
   return job;
 }
 
 Result<std::unique_ptr<SlurmJob>> SlurmJob::Find(const std::string& id, const std::string& dir) {
   std::unique_ptr<SlurmJob> job(new SlurmJob(id, dir));
+  const FileAccessAs owner(job->owner_);
   TRY_ASSIGN(job->desired_state_, ReadDesiredState(dir));
   if (job->desired_state_.job_id != id)
     return DataLoss(DesiredStatePath(dir).string() + " is of the job " +
@@ -76,10 +79,12 @@ Status SlurmJob::WriteDesired(const DesiredJob& desired, const std::vector<CellP
     rest.tasks.push_back(std::move(ordered));
   }
   desired_state_ = std::move(rest);
+  const FileAccessAs owner(owner_);
   return WriteDesiredState(dir_, desired_state_);
 }
 
 Status SlurmJob::WriteStop(std::chrono::milliseconds grace) {
+  const FileAccessAs owner(owner_);
   desired_state_.stop = true;
   desired_state_.grace = grace;
   desired_state_.tasks.clear();
@@ -88,15 +93,18 @@ Status SlurmJob::WriteStop(std::chrono::milliseconds grace) {
 }
 
 Status SlurmJob::StoreScript(const std::string& script) const {
+  const FileAccessAs owner(owner_);
   return WriteFileAtomically(BatchScriptPath(dir_), script, 0600, false);
 }
 
 Result<std::string> SlurmJob::Script() const {
+  const FileAccessAs owner(owner_);
   constexpr size_t kMaxFile = 1 << 20;
   return ReadFile(BatchScriptPath(dir_), kMaxFile);
 }
 
 Status SlurmJob::RecordSubmission(const Allocation& allocation) {
+  const FileAccessAs owner(owner_);
   TRY(RecordGrant(allocation));
   return WriteAllocation(dir_, allocation);
 }
@@ -108,6 +116,7 @@ Status SlurmJob::RecordGrant(const Allocation& allocation) {
 }
 
 std::vector<TaskEvent> SlurmJob::ReadEvents() {
+  const FileAccessAs owner(owner_);
   std::vector<TaskEvent> events;
   auto lines = reader_.Read();
   if (!lines.ok()) {
@@ -190,6 +199,7 @@ std::vector<TaskEvent> SlurmJob::EndRemaining() {
 }
 
 void SlurmJob::RemoveRecords() const {
+  const FileAccessAs owner(owner_);
   std::error_code error;
   for (const fs::path& path :
        {DesiredStatePath(dir_), AgentEventsPath(dir_), AllocationPath(dir_), BatchScriptPath(dir_)})

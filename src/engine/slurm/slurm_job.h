@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/clock.h"
 #include "engine/agent/desired_state.h"
 #include "engine/engine.h"
@@ -61,6 +62,8 @@ class SlurmJob {
   };
   Location LocationOf(const std::string& role, int index) const;
   const std::string& dir() const { return dir_; }
+  // As whom it runs in Slurm; none: as this process's user.
+  const std::optional<UserIds>& owner() const { return owner_; }
   int64_t number() const { return allocation_.number; }
   bool stopping() const { return desired_state_.stop; }
   // An agent has run: it has logged an event, or it was started with salloc.
@@ -95,11 +98,15 @@ class SlurmJob {
   static constexpr int kTornLooks = 2;
 
   SlurmJob(std::string id, std::string dir)
-      : id_(std::move(id)), dir_(std::move(dir)), reader_(AgentEventsPath(dir_)) {}
+      : id_(std::move(id)),
+        dir_(std::move(dir)),
+        owner_(ForeignOwner(dir_)),
+        reader_(AgentEventsPath(dir_)) {}
   TaskEvent CoordinatorEvent(TaskPhase phase, const std::string& reason) const;
 
   const std::string id_;
   const std::string dir_;
+  const std::optional<UserIds> owner_;
   DesiredState desired_state_;
   std::map<Key, int> revisions_;  // revision of each task that was ever listed
   Allocation allocation_;

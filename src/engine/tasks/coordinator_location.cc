@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "job/execution/job_dir.h"
@@ -12,6 +13,7 @@ Result<CoordinatorLocation> ReadCoordinatorLocation(const std::string& job_id,
                                                     const std::string& job_dir) {
   constexpr size_t kMaxFile = 4096;
   const std::filesystem::path path = job::JobDir(job_dir).coordinator();
+  const FileAccessAs owner(job_dir);
   auto text = ReadFile(path, kMaxFile);
   if (!text.ok()) {
     if (text.status().code() != Code::kNotFound) return text.status();

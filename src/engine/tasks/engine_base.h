@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/access/directory_owner.h"
 #include "engine/engine.h"
 #include "engine/tasks/coordinator_location.h"
 #include "engine/tasks/event_hub.h"
@@ -31,6 +32,7 @@ class EngineBase : public PublishingEngine {
                               size_t limit) override {
     TRY(CheckName("role", role));
     TRY_ASSIGN(const std::string dir, JobDir(job_id));
+    const FileAccessAs owner(dir);
     return ReadTail(TaskLogPath(dir, role, index), limit);
   }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "job/execution/job_dir.h"
 
 namespace shoal::engine {
@@ -29,6 +30,7 @@ std::filesystem::path TaskLogPath(const std::string& job_dir, const std::string&
 }
 
 Result<JobLock> JobLock::Take(const std::string& job_dir) {
+  const FileAccessAs owner(job_dir);
   JobLock lock;
   lock.path_ = JobLockPath(job_dir);
   TRY_ASSIGN(lock.file_, OpenFile(lock.path_, O_RDWR | O_CREAT, 0600));
@@ -51,6 +53,7 @@ void JobLock::Remove() const {
 }
 
 Status BreakJobLock(const std::string& job_dir) {
+  const FileAccessAs owner(job_dir);
   const std::filesystem::path path = JobLockPath(job_dir);
   if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status::Ok();
   return ErrnoStatus(errno, "cannot remove " + path.string());

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -86,6 +87,21 @@ Result<ProcessStat> ReadProcessStat(pid_t pid) {
   ssize_t size = fd.valid() ? ::read(fd.get(), text, sizeof text) : -1;
   if (size <= 0) return NotFound("there is no process " + std::to_string(pid));
   return ParseStat(pid, std::string_view(text, static_cast<size_t>(size)));
+}
+
+// The owner of /proc/PID is root where the process is not dumpable, so the file tells it.
+Result<uid_t> UserOfProcess(pid_t pid) {
+  constexpr size_t kMost = 16384;
+  const Result<std::string> text = ReadFile(ProcPath(pid, "status"), kMost);
+  const size_t at = text.ok() ? text->find("\nUid:\t") : std::string::npos;
+  unsigned real = 0;
+  unsigned effective = 0;
+  unsigned saved = 0;
+  if (at == std::string::npos ||
+      std::sscanf(text->c_str() + at, " Uid: %u %u %u", &real, &effective, &saved) != 3)
+    return NotFound("there is no process " + std::to_string(pid));
+  if (real == effective && real == saved) return uid_t{real};
+  return PermissionDenied("process " + std::to_string(pid) + " has several users");
 }
 
 std::vector<ProcessStat> ListProcesses() {

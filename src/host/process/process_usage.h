@@ -32,6 +32,9 @@ struct ProcessStat {
 
 // NotFound if there is no such process.
 Result<ProcessStat> ReadProcessStat(pid_t pid);
+// The user as whom a process runs: its real, effective and saved user. PermissionDenied if these
+// differ, NotFound if there is no such process.
+Result<uid_t> UserOfProcess(pid_t pid);
 // All visible processes.
 std::vector<ProcessStat> ListProcesses();
 // `root`'s descendants, without itself, parents before children. Zombies are left out. Reads only

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/access/directory_owner.h"
 #include "base/clock.h"
 #include "base/fault_injection.h"
 #include "base/log.h"
@@ -20,6 +21,7 @@ constexpr auto kTokenRetryPause = std::chrono::milliseconds(100);
 
 Result<std::string> ReadJobToken(const std::string& job_dir) {
   TRY(FaultPoint("client.token"));
+  const FileAccessAs owner(job_dir);
   return ReadTokenFile(job_dir);
 }
 

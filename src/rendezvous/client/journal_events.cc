@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "job/execution/job_dir.h"
 #include "rendezvous/coordinator/record_events.h"
@@ -16,6 +17,7 @@ namespace shoal::rendezvous {
 
 Result<std::vector<JobEvent>> ReadJournalEvents(const std::filesystem::path& job_dir,
                                                 const job::Job& job, int64_t after) {
+  const FileAccessAs owner(job_dir);
   TRY_ASSIGN(const std::string bytes, ReadFile(job::JobDir(job_dir).journal(), kMaxJournalBytes));
   TRY_ASSIGN(const JournalContent content, ParseJournal(bytes));
   std::vector<JournalRecord> records;

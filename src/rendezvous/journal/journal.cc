@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/access/directory_owner.h"
 #include "base/bytes.h"
 #include "base/fault_injection.h"
 
@@ -77,6 +78,7 @@ Result<JournalContent> ParseJournal(std::string_view bytes) {
 }
 
 bool JournalIsLocked(const std::filesystem::path& path) {
+  const FileAccessAs owner(path.parent_path());
   const auto fd = OpenFile(path, O_RDONLY);
   if (!fd.ok()) return fd.status().code() != Code::kNotFound;
   return ::flock(fd->get(), LOCK_SH | LOCK_NB) != 0;

@@ -105,7 +105,7 @@ spec:
 """
 # Data, jobs and programs of the reader.
 FILES = {
-    "password.txt": "hunter2\n", "key.json": "{}\n", "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
+    "password.txt": "hunter2\n", "key.json": "{}\n", "policy.json": "{}\n", "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
     "test.libsvm": SPARSE, "new.libsvm": SPARSE, "new.svm": SPARSE, "train.ffm": FIELDS, "test.ffm": FIELDS,
     "people.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",

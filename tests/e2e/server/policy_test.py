@@ -1,4 +1,5 @@
 """Policies of teams: what a job file may ask for, and the fields that it is given."""
+import json
 import os
 import sys
 import unittest
@@ -72,6 +73,42 @@ class PolicyTest(unittest.TestCase):
         self.assertIn("limits.deadline: the team's policy sets it to 1h; leave it out", reply.detail)
         reply = self.submit(job_text(), self.red, set=["slurm.account=blue"])
         self.assertEqual(reply.status, 403, reply)
+
+    def test_command(self):
+        path = self.server.home.path("policy.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"engines": ["local"], "isolated": False}, f)
+        code, out, err = self.server.shoal("policy", "set", path, "--team", "red")
+        self.assertEqual(code, 0, err)
+        self.assertIn("the policy of the team red is set", out)
+        code, out, err = self.server.shoal("policy", "show", "--team", "red", token=self.red)
+        self.assertEqual((code, json.loads(out)), (0, {"engines": ["local"]}), err)
+        self.assertEqual(self.server.shoal("policy", "set", path, "--team", "red", token=self.red)[0], 3)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('{"user": "root"}')
+        code, _, err = self.server.shoal("policy", "set", path)
+        self.assertEqual(code, 2, err)
+        self.assertIn("other than root's", err)
+        self.assertEqual(self.server.shoal("policy", "remove", "--team", "red")[0], 0)
+        self.assertEqual(self.server.shoal("policy", "remove", "--team", "red")[0], 4)
+        self.assertIn("policies belong to a server", self.server.home.run("policy", "show", env={"XDG_CONFIG_HOME": "/none"})[2])
+
+    def test_fixed_fields_hold_for_roles(self):
+        self.put("/policy", {"fields": {"slurm.account": "red"}})
+        for change in ("roles:\n  worker: {replicas: 1, command: [a], slurm: {account: blue}}\n",
+                       "roles:\n  worker: {replicas: 1, command: [a]}\nslurm: {options: ['--acc=blue']}\n"):
+            reply = self.submit("name: x\n" + change, self.red)
+            self.assertEqual(reply.status, 403, reply)
+            self.assertIn("the team's policy sets slurm.account to red", reply.detail)
+
+    def test_a_team_that_is_made_again_inherits_nothing(self):
+        self.server.post("/teams", {"name": "brief"})
+        self.put("/teams/brief/policy", {"engines": ["docker"]})
+        self.assertLess(self.server.request("PUT", "/teams/brief/secrets/key", {"value": "x"}).status, 300)
+        self.assertEqual(self.server.request("DELETE", "/teams/brief").status, 204)
+        self.server.post("/teams", {"name": "brief"})
+        self.assertEqual(self.server.get("/teams/brief/policy").json, {})
+        self.assertEqual(self.server.get("/teams/brief/secrets").json["items"], [])
 
 
 if __name__ == "__main__":

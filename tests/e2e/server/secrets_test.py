@@ -114,6 +114,18 @@ class ServerSecrets(unittest.TestCase):
             self.assertEqual(server.request("DELETE", secrets + "/db", None, operator).status, 204)
             self.assertEqual(server.request("DELETE", secrets + "/db", None, operator).status, 404)
 
+    def test_commands_over_a_server(self):
+        with Server() as server:
+            token = server.make_user("olga", "red", "operator")
+            value = server.home.path("value")
+            with open(value, "w", encoding="utf-8") as file:
+                file.write(CANARY)
+            self.assertEqual(server.shoal("secret", "set", "db", "--file", value, token=token)[0], 0)
+            self.assertIn("db", server.shoal("secret", "list", token=token)[1])
+            code, out, err = server.shoal("secret", "remove", "db", token=token)
+            self.assertEqual(code, 0, out + err)
+            self.assertNotIn("db", server.shoal("secret", "list", token=token)[1])
+
     def test_bad_values_are_refused_in_one_sentence(self):
         with Server() as server:
             target = "/teams/default/secrets/x"
