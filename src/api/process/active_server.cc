@@ -265,8 +265,8 @@ class LeadingServer final : public ActiveServer {
     backend.default_engine = server_.default_engine;
     backend.queues_file = server_.queues_file;
     backend.version = server_.version;
-    backend.run = RandomHex(kRunBytes);
-    backend.epoch = options_.lead.epoch;
+    backend.start.run = RandomHex(kRunBytes);
+    backend.start.epoch = options_.lead.epoch;
     backend.stopping = [this] { return stopping_.load(); };
     backend.leading = [lead = options_.lead] { return lead.held(); };
     backend.http_stats = [this] {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/rest/policy_routes.h"
 #include "api/rest/queue_routes.h"
 #include "api/rest/route.h"
 #include "api/rest/sign_in_routes.h"
@@ -454,57 +455,6 @@ std::vector<Route> UserRoutes() {
        .doc = "Revokes an own token; an administrator may revoke any", .access = kSignedIn,
        .role = Role::kNone, .scope = write, .audited = Audited::kChange, .status = 204,
        .reply = Reply::kNothing},
-  };
-}
-
-std::vector<Parameter> PolicyFields() {
-  return {{.name = "engines", .kind = Kind::kTexts, .most = 1000,
-           .doc = "Names of the engines that jobs may use, `*` for any text [all]"},
-          {.name = "images", .kind = Kind::kTexts, .most = 1000,
-           .doc = "Patterns of the images that jobs may use [all]"},
-          {.name = "paths", .kind = Kind::kTexts, .most = 1000,
-           .doc = "Directories in which data, outputs, volumes and directories of jobs lie [all]"},
-          {.name = "forbidden", .kind = Kind::kTexts, .most = 1000,
-           .doc = "Patterns of fields that job files must not have [none]"},
-          {.name = "fields", .kind = Kind::kObject,
-           .doc = "Fields and the values that every job has, such as `kubernetes.namespace` [none]"},
-          Number("log_days", 1, 36'500, "Days after a job's end until its logs are removed [never]"),
-          Number("log_bytes", 0, kMaxBytes,
-                 "Bytes that the logs of all jobs may take on the disk; the oldest are removed "
-                 "[no limit]"),
-          {.name = "user", .most = 64,
-           .doc = "As whom tasks of `local` and `slurm` run: a name, `UID` or `UID:GID` [the server]"},
-          Flag("isolated", "Refuses jobs whose tasks would run as the server [no]")};
-}
-
-std::vector<Route> PolicyRoutes() {
-  using enum Access;
-  const auto read = Scope::kPeopleRead;
-  const auto write = Scope::kPeopleWrite;
-  return {
-      {.operation = Operation::kGetDefaultPolicy, .path = "/api/v1/policy", .name = "getDefaultPolicy",
-       .doc = "What jobs of teams without a policy of their own may ask for (docs/policies.md)",
-       .access = kServer, .scope = read, .schema = "Policy"},
-      {.operation = Operation::kSetDefaultPolicy, .method = Method::kPut, .path = "/api/v1/policy",
-       .name = "setDefaultPolicy", .doc = "Makes or replaces it", .access = kServer, .scope = write,
-       .audited = Audited::kChange, .body = Body::kJson, .fields = PolicyFields(),
-       .max_body = kSecretBody, .schema = "Policy"},
-      {.operation = Operation::kRemoveDefaultPolicy, .method = Method::kDelete,
-       .path = "/api/v1/policy", .name = "removeDefaultPolicy",
-       .doc = "Removes it: such teams may ask for everything", .access = kServer, .scope = write,
-       .audited = Audited::kChange, .status = 204, .reply = Reply::kNothing},
-      {.operation = Operation::kGetPolicy, .path = "/api/v1/teams/{team}/policy",
-       .name = "getPolicy", .doc = "The policy that applies to the team's jobs", .access = kTeam,
-       .role = Role::kViewer, .scope = Scope::kJobsRead, .schema = "Policy"},
-      {.operation = Operation::kSetPolicy, .method = Method::kPut,
-       .path = "/api/v1/teams/{team}/policy", .name = "setPolicy",
-       .doc = "Makes or replaces the team's own policy", .access = kServer, .scope = write,
-       .audited = Audited::kChange, .body = Body::kJson, .fields = PolicyFields(),
-       .max_body = kSecretBody, .schema = "Policy"},
-      {.operation = Operation::kRemovePolicy, .method = Method::kDelete,
-       .path = "/api/v1/teams/{team}/policy", .name = "removePolicy",
-       .doc = "Removes the team's own policy", .access = kServer, .scope = write,
-       .audited = Audited::kChange, .status = 204, .reply = Reply::kNothing},
   };
 }
 

@@ -54,6 +54,12 @@ struct Observability {
   std::function<std::map<job::JobState, uint64_t>()> ended_jobs = {};
 };
 
+// One start of the server as the leader.
+struct ServerStart {
+  std::string run;    // a random word
+  int64_t epoch = 0;  // of its lease; 0: its store is not shared
+};
+
 // What the handlers use. All pointers outlive the server; all objects are thread-safe.
 struct Backend {
   controller::Store* store = nullptr;
@@ -81,8 +87,7 @@ struct Backend {
   std::function<bool()> stopping;
   // False while another server may lead: then nothing is answered but /healthz and /readyz.
   std::function<bool()> leading;
-  std::string run;                                   // a word of this start of the server
-  int64_t epoch = 0;                                 // of its lease; 0: its store is not shared
+  ServerStart start;
   std::function<net::HttpServerStats()> http_stats;  // may be empty
 };
 

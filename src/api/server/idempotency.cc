@@ -56,7 +56,7 @@ Result<Reservation> Reserve(const Backend& backend, const IdempotentRequest& req
   reservation.record_key = Sha256Hex(std::string(request.user) + '\n' + std::string(request.key));
   const std::string digest = Sha256Hex(request.body);
   const WallTime now = backend.clock->Wall();
-  const json::object body{{"digest", digest}, {"run", backend.run}};
+  const json::object body{{"digest", digest}, {"run", backend.start.run}};
   TRY_ASSIGN(const controller::Record record,
              PutOrGet(backend, reservation.record_key, body, &reservation.version));
   if (reservation.version != 0) return reservation;
@@ -71,13 +71,14 @@ Result<Reservation> Reserve(const Backend& backend, const IdempotentRequest& req
   // A clock that was set back does not prolong the reservation. The request of an earlier start of
   // the server, or of an earlier leader, has ended.
   const auto age = now - record.changed;
-  if (GetStringOr(record.body, "run", "") == backend.run && age >= WallTime::duration(0) &&
+  if (GetStringOr(record.body, "run", "") == backend.start.run && age >= WallTime::duration(0) &&
       age < kUnderWay)
     return Unavailable("the first request with this Idempotency-Key is under way; try again");
   // Of two repetitions at the same time one takes the reservation over.
-  TRY_ASSIGN(reservation.version, backend.records->Put(kKind, reservation.record_key,
-                                                       {{"digest", digest}, {"run", backend.run}},
-                                                       reservation.version, now));
+  TRY_ASSIGN(reservation.version,
+             backend.records->Put(kKind, reservation.record_key,
+                                  {{"digest", digest}, {"run", backend.start.run}},
+                                  reservation.version, now));
   return reservation;
 }
 

@@ -30,7 +30,7 @@ void AnswerReady(const Backend& backend, const CallPtr& call) {
     return AnswerText(call, kUnavailable, "the store cannot be written: " + stored.message());
   // Not 503: running jobs are served, and a balancer must not take the server away from them.
   const Status room = backend.readiness->CheckDisk();
-  std::string text = backend.epoch == 0 ? "ready" : "ready; leader";
+  std::string text = backend.start.epoch == 0 ? "ready" : "ready; leader";
   if (!room.ok()) text += "; no new jobs: " + room.message();
   AnswerText(call, kOk, text);
 }

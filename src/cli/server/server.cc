@@ -256,6 +256,15 @@ cross the network in the clear. SIGTERM and Ctrl-C end the server, not its jobs:
 the directory attaches them. docs/server.md has users, teams, backups and upgrades, docs/rest.md the
 interface for programs.)help";
 
+void AddKeyOptions(CLI::App* sub, ServerArguments* arguments) {
+  sub->add_option("--secrets-key", arguments->secrets_key,
+                  "File of the key that seals secrets [secrets.key in the state directory]")
+      ->type_name("FILE");
+  sub->add_option("--secrets-key-command", arguments->secrets_key_command,
+                  "Shell command that prints that key, such as a client of a key service")
+      ->type_name("COMMAND");
+}
+
 }  // namespace
 
 void AddServer(CLI::App& app, Run* chosen) {
@@ -296,12 +305,7 @@ void AddServer(CLI::App& app, Run* chosen) {
   sub->add_option("--queues", arguments->queues,
                   "File of queues, quotas and shares (docs/queue.md) [first in, first out]")
       ->type_name("FILE");
-  sub->add_option("--secrets-key", arguments->secrets_key,
-                  "File of the key that seals secrets [secrets.key in the state directory]")
-      ->type_name("FILE");
-  sub->add_option("--secrets-key-command", arguments->secrets_key_command,
-                  "Shell command that prints that key, such as a client of a key service")
-      ->type_name("COMMAND");
+  AddKeyOptions(sub, arguments.get());
   sub->add_option("--webhook-allow", arguments->webhook_allow,
                   "Network of this machine or site that webhooks may lead to (repeatable) [none]")
       ->allow_extra_args(false)

@@ -398,8 +398,7 @@ Result<std::vector<std::string>> LoopSupervisor::AttachAll() {
 Result<std::vector<std::string>> LoopSupervisor::AttachFree() {
   TRY_ASSIGN(std::vector<JobRecord> jobs,
              options_.store->ListJobs({.ended = false, .limit = INT_MAX}));
-  // Those that hold resources first: what they hold is known when the first of the others is
-  // decided.
+  // Those that hold resources first: what they hold counts when the others are decided.
   std::ranges::stable_partition(
       jobs, [](const JobRecord& job) { return job.state != JobState::kPending; });
   std::vector<std::string> attached;
