@@ -73,7 +73,7 @@ INSTEAD = {
     "shoal login https://ml.example:7117": ("shoal login --help", 0, _SERVER),
     "shoal login https://ml.example:7117 --fingerprint 3f9a…": ("shoal login https://ml.example:7117 --fingerprint 3f9a", 2, _SERVER),
     "shoal login https://ml.example:7117 --oidc": ("shoal login http://127.0.0.1:1 --oidc", 5, _SERVER),
-    "shoal server --state /var/lib/shoal --oidc /etc/shoal/oidc.json": ("shoal server --state none --oidc none", 4, _SERVER),
+    "shoal server --state /var/lib/shoal --oidc /etc/shoal/oidc.json": ("shoal server --state none --oidc missing.json", 4, _SERVER),
     "shoal policy show --team research": ("shoal policy show --team research --server http://127.0.0.1:1", 3, _SERVER),
     "shoal policy set policy.json --team research":
         ("shoal policy set policy.json --team research --server http://127.0.0.1:1", 3, _SERVER),

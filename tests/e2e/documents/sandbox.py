@@ -51,7 +51,8 @@ PLACEHOLDERS = {"NAME": "input", "K": "1"}
 ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|why|logs) (?:-\S+ (?:\d+ )?)*([\w-]+)")
 # What must have been done before a command, since another example undid it.
 BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
-          "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model"}
+          "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model",
+          "shoal show ./model --top 50": "shoal train logistic --data train.svm --output model"}
 
 # Commands whose examples are about files and models; the others' are about jobs.
 MODEL_COMMANDS = ("simulate", "train", "nearest", "analogy", "evaluate", "predict", "doctor", "completion", "version")
