@@ -308,7 +308,7 @@ Result<Policy> ParsePolicy(const json::object& object) {
       TRY_ASSIGN(policy.log_bytes, NumberOf(value, name, 0));
     } else if (name == "user" && value.is_string()) {
       policy.user = value.get_string();
-      TRY(ParseUser(policy.user).status());
+      TRY(ParseUserIds(policy.user).status());
     } else if (name == "isolated" && value.is_bool()) {
       policy.isolated = value.get_bool();
     } else {
@@ -342,7 +342,7 @@ Result<std::optional<UserIds>> TaskUserOf(const Policy& policy, const std::strin
                               kind +
                               ", which only a server that runs as root can do; ask its "
                               "administrator, or use an engine with containers");
-  TRY_ASSIGN(const UserIds user, ParseUser(policy.user));
+  TRY_ASSIGN(const UserIds user, ParseUserIds(policy.user));
   return std::optional(user);
 }
 

@@ -73,7 +73,7 @@ std::string ToText(const UserIds& user) {
   return std::to_string(user.uid) + ":" + std::to_string(user.gid);
 }
 
-Result<UserIds> ParseUser(std::string_view text) {
+Result<UserIds> ParseUserIds(std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view first = text.substr(0, colon);
   const std::optional<long> uid = ParseId(first);

@@ -29,7 +29,7 @@ struct UserIds {
 std::string ToText(const UserIds& user);
 // "2001:2001" or "2001" (the group is that of the user's entry, else 2001), or a name with an
 // entry. InvalidArgument for unknown names, and for root, its group and ids that cannot be used.
-Result<UserIds> ParseUser(std::string_view text);
+Result<UserIds> ParseUserIds(std::string_view text);
 
 // The owner of a directory whose files this process must not touch with its own rights: another
 // user's, if this process is root. None if this process is not root, or there is no such directory.

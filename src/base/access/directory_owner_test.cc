@@ -35,18 +35,18 @@ class DirectoryOwnerTest : public ::testing::Test {
 };
 
 TEST(ParseUserTest, NumbersNamesAndWhatIsRefused) {
-  EXPECT_EQ(*ParseUser("2001:2002"), (UserIds{2001, 2002}));
-  EXPECT_EQ(*ParseUser("61001"), kUser);
-  const auto nobody = ParseUser("nobody");
+  EXPECT_EQ(*ParseUserIds("2001:2002"), (UserIds{2001, 2002}));
+  EXPECT_EQ(*ParseUserIds("61001"), kUser);
+  const auto nobody = ParseUserIds("nobody");
   ASSERT_TRUE(nobody.ok()) << nobody.status().message();
   EXPECT_NE(nobody->uid, 0u);
   EXPECT_EQ(ToText(kUser), "61001:61001");
   for (const char* refused : {"", "root", "0", "0:0", "0:5", "5:0", "-1", "-1:-1", "4294967295:1",
                               "4294967296:4294967296", "2147483647:1", "1:", ":1", "1:2:3", "1 :2",
                               "no-such-user-here", "a:b", "99999999999999999999"}) {
-    EXPECT_FALSE(ParseUser(refused).ok()) << refused;
+    EXPECT_FALSE(ParseUserIds(refused).ok()) << refused;
   }
-  EXPECT_FALSE(ParseUser(std::string_view("nobody\0x", 8)).ok());
+  EXPECT_FALSE(ParseUserIds(std::string_view("nobody\0x", 8)).ok());
 }
 
 TEST_F(DirectoryOwnerTest, FindsForeignOwnersOnly) {

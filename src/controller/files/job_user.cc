@@ -50,7 +50,7 @@ Result<JobLabels> LabelsWithUser(JobLabels labels, const TaskUserSource& source,
 Result<std::optional<UserIds>> UserOf(const JobLabels& labels) {
   const auto found = labels.find(kUserLabel);
   if (found == labels.end()) return std::optional<UserIds>();
-  const Result<UserIds> user = ParseUser(found->second);
+  const Result<UserIds> user = ParseUserIds(found->second);
   if (!user.ok()) return DataLoss("the record of the job: " + user.status().message());
   return std::optional(*user);
 }

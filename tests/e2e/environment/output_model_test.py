@@ -70,7 +70,9 @@ class OutputModelTest(harness.JobsTest):
         self.assertEqual(code, 0, err)
         self.assertIn("lacks 1 of the columns that the model was trained on", err)
         self.assertTrue(err.endswith(": a\n"), err)
-        # A model that was written before columns were kept.
+        # A model that was written before columns were kept, and scaled.
+        self.train("logistic", "--data", self.home.path("train.csv"), "--normalize=rows")
+        expected = self.predict(self.home.path("train.csv"))[1]
         path = self.home.path("model", "model.json")
         with open(path, encoding="utf-8") as f:
             facts = json.load(f)
