@@ -13,7 +13,7 @@
 namespace shoal::data {
 namespace {
 
-constexpr double kLargest = 1e150;  // its square is finite
+constexpr double kLargest = 1e30;  // differences are kept as float
 
 // Deviations below this part of the values' size are rounding errors of a constant column.
 constexpr double kSmallestDeviation = 1e-9;

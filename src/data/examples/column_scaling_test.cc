@@ -59,7 +59,7 @@ TEST(ColumnScaling, NumbersAndMissingCells) {
   EXPECT_EQ(parse("1.5"), 1.5);
   EXPECT_EQ(parse("+2e3"), 2000);
   EXPECT_EQ(parse("1e-999"), 0);
-  for (const char* cell : {"1e999", "1e200", "inf", "-inf"})
+  for (const char* cell : {"1e999", "1e31", "inf", "-inf"})
     EXPECT_TRUE(std::isinf(parse(cell))) << cell;
   for (const char* cell : {"", "+", "+-1", "1x", "x", "1 2", "0x10"})
     EXPECT_EQ(parse(cell), -7) << cell;

@@ -113,7 +113,7 @@ Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
     const uint64_t count = all.columns[i].not_finite;
     if (count == 0) continue;
     LogWarning(
-        "column {}: {} cells hold an infinite number or one above 1e150; they count as missing",
+        "column {}: {} cells hold an infinite number or one above 1e30; they count as missing",
         data->options.csv->schema.names[i], count);
   }
   const float row_scale = data::RowScaleOf(all.columns, all.total());
