@@ -33,7 +33,7 @@ json::object FlavorJson(const queue::FlavorStatus& flavor) {
   return {{"flavor", flavor.flavor}, {"resources", std::move(resources)}};
 }
 
-json::object WaitingJson(const queue::WaitingJob& job) {
+json::object WaitingJson(const queue::WaitingJobStatus& job) {
   json::object object;
   if (!job.id.empty()) object = {{"id", job.id}, {"name", job.name}, {"user", job.user}};
   object["team"] = job.team;
@@ -46,7 +46,7 @@ json::object QueueJson(const queue::QueueStatus& queue) {
   json::array flavors;
   for (const queue::FlavorStatus& flavor : queue.flavors) flavors.push_back(FlavorJson(flavor));
   json::array jobs;
-  for (const queue::WaitingJob& job : queue.jobs) jobs.push_back(WaitingJson(job));
+  for (const queue::WaitingJobStatus& job : queue.jobs) jobs.push_back(WaitingJson(job));
   json::object object{{"name", queue.name}, {"depth", queue.depth}};
   if (!queue.parent.empty()) object["parent"] = queue.parent;
   object["takes_jobs"] = queue.leaf;

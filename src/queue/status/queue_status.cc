@@ -99,7 +99,7 @@ void Reporter::AddWaiting(NodeIndex leaf, QueueStatus* status) {
                     [&](JobRef a, JobRef b) { return key(a) < key(b); });
   for (size_t i = 0; i < shown; ++i) {
     const JobSpec& spec = state_.job(jobs[i]).spec;
-    WaitingJob job;
+    WaitingJobStatus job;
     if (viewer_.Sees(spec)) {
       job.id = spec.id;
       job.name = spec.name;

@@ -28,7 +28,7 @@ struct FlavorStatus {
   std::vector<ResourceStatus> resources;  // those with a quota or in use
 };
 
-struct WaitingJob {
+struct WaitingJobStatus {
   std::string id;    // empty: the viewer may not see the job
   std::string name;  // likewise
   std::string team;
@@ -48,7 +48,7 @@ struct QueueStatus {
   int64_t running = 0;
   int64_t waiting = 0;
   std::vector<FlavorStatus> flavors;
-  std::vector<WaitingJob> jobs;  // of a leaf: the first ones of its line
+  std::vector<WaitingJobStatus> jobs;  // of a leaf: the first ones of its line
 };
 
 // What there is of a flavor in all.

@@ -92,7 +92,7 @@ TEST_F(QueueStatusTest, JobsOfOtherTeamsHaveNoNames) {
   EXPECT_EQ(seen.jobs[0].user, "");
   EXPECT_EQ(seen.jobs[0].team, "r");
   EXPECT_EQ(seen.jobs[1].id, "two");
-  for (const WaitingJob& job : seen.jobs) {
+  for (const WaitingJobStatus& job : seen.jobs) {
     EXPECT_EQ(job.reason.find("one"), std::string::npos) << job.reason;
     EXPECT_EQ(job.reason.find("three"), std::string::npos) << job.reason;
     EXPECT_NE(job.reason.find("a job of team r"), std::string::npos) << job.reason;
