@@ -228,9 +228,10 @@ class ForwardTest(unittest.TestCase):
                                           "team": "default"})
                 self.assertEqual(syslog.errors, [])
                 for kind in ("opensearch", "loki", "syslog"):
-                    self.assertEqual(metric(server, "shoal_log_forward_lines_total", kind), len(EXPECTED))
+                    # Counted after the receiver's answer.
                     self.assertTrue(poll_until(lambda: metric(server, "shoal_log_forward_jobs", kind) == 0,  # pylint: disable=cell-var-from-loop
                                                20 * PATIENCE))
+                    self.assertEqual(metric(server, "shoal_log_forward_lines_total", kind), len(EXPECTED))
 
     def test_overload_and_refused_lines(self):
         failed = set()
