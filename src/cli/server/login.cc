@@ -74,7 +74,7 @@ Result<std::string> TokenOfProvider(const api::ApiClient& client) {
     if (reply.contains("token")) return GetString(reply, "token");
     interval = GetIntOr(reply, "interval", interval);
   }
-  return DeadlineExceeded("nobody entered the code in time; sign in again");
+  return DeadlineExceeded("the code was not entered in time; sign in again");
 }
 
 Result<std::string> SignIn(const LoginArguments& arguments) {

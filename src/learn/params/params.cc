@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "job/text/errors.h"
+
 namespace shoal::learn {
 namespace {
 
@@ -202,8 +204,11 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
     if (value->text == "auto" && param->default_text == "auto") continue;
     ParamValue parsed;
     if (!ParseValue(*param, value->text, &parsed)) {
-      return InvalidArgument(fmt::format("{}got {}, expected {}", FormatPlace(file, *value, name),
-                                         Shown(value->text), DescribeExpected(*param)));
+      const auto choices = Split(param->choices);
+      return InvalidArgument(
+          fmt::format("{}got {}, expected {}{}", FormatPlace(file, *value, name),
+                      Shown(value->text), DescribeExpected(*param),
+                      job::DidYouMean(value->text, {choices.begin(), choices.end()})));
     }
     values.emplace(param->name, std::move(parsed));
   }

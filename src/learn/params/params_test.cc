@@ -98,6 +98,10 @@ TEST(Params, ErrorsNameTheLocationAndTheAllowedValues) {
   EXPECT_EQ(
       ErrorOf("simd", "neon"),
       "job.yaml:5:10: learn.simd: got neon, expected one of auto, avx512, avx2, sse4, scalar");
+  EXPECT_EQ(
+      ErrorOf("simd", "avx521"),
+      "job.yaml:5:10: learn.simd: got avx521, expected one of auto, avx512, avx2, sse4, scalar; "
+      "did you mean 'avx512'?");
   EXPECT_EQ(ErrorOf("dimm", "10"),
             "job.yaml:5:10: learn.dimm: unknown parameter; did you mean dim?");
   EXPECT_EQ(ErrorOf("epochs", ""),
