@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "api/client/api_client.h"
-#include "api/client/login_file.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/commands/commands.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
 #include "net/http.h"
 
@@ -55,12 +55,7 @@ Result<std::string> Remove(const PolicyArguments& arguments, const api::ApiClien
 }
 
 int Call(const Context& context, const PolicyArguments& arguments, Action action) {
-  const auto login = api::ChooseServer(context.server);
-  if (!login.ok()) return PrintError(login.status());
-  if (!*login)
-    return PrintError(InvalidArgument(
-        "policies belong to a server; name one with --server URL, or sign in with `shoal login`"));
-  const auto client = api::ApiClient::Make(**login);
+  const auto client = OpenServer(context, "policies");
   if (!client.ok()) return PrintError(client.status());
   const Result<std::string> done = action(arguments, **client);
   if (!done.ok()) return PrintError(done.status());

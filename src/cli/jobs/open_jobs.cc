@@ -33,4 +33,12 @@ Result<std::unique_ptr<controller::Jobs>> OpenJobs(const Context& context) {
   return controller::OpenEmbeddedJobs(std::move(options));
 }
 
+Result<std::unique_ptr<api::ApiClient>> OpenServer(const Context& context, std::string_view what) {
+  TRY_ASSIGN(const std::optional<api::Login> login, api::ChooseServer(context.server));
+  if (login) return api::ApiClient::Make(*login);
+  return FailedPrecondition(std::string(what) +
+                            " belong to a server; name it with --server, or sign in with `shoal "
+                            "login`");
+}
+
 }  // namespace shoal::cli

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli/commands/commands.h"
 #include "cli/jobs/job_text.h"
+#include "cli/jobs/open_jobs.h"
 #include "cli/terminal/hidden_input.h"
 #include "cli/terminal/report.h"
 #include "net/http.h"
@@ -38,14 +39,10 @@ struct Place {
 using Action = Result<std::string> (*)(const Context&, const WebhookArguments&, const Place&);
 
 Result<Place> FindPlace(const Context& context, const WebhookArguments& arguments) {
-  TRY_ASSIGN(const std::optional<api::Login> login, api::ChooseServer(context.server));
-  if (!login)
-    return FailedPrecondition(
-        "webhooks are those of a server; name it with --server, or sign in with `shoal login`");
   if (arguments.all_teams && !arguments.team.empty())
     return InvalidArgument("got --all-teams and --team, expected one of them");
   Place place;
-  TRY_ASSIGN(place.client, api::ApiClient::Make(*login));
+  TRY_ASSIGN(place.client, OpenServer(context, "webhooks"));
   place.target = "/api/v1/webhooks";
   if (arguments.all_teams) return place;
   std::string team = arguments.team;

@@ -191,7 +191,7 @@ class Jobs {
   // The queues of the server. Must not outlive this object. FailedPrecondition without a server.
   virtual Result<std::unique_ptr<Queues>> OpenQueues() {
     return FailedPrecondition(
-        "queues are those of a server; name it with --server, or sign in with `shoal login`");
+        "queues belong to a server; name it with --server, or sign in with `shoal login`");
   }
 
   // Engine::Exec and Engine::DialTask of the job's engine.
