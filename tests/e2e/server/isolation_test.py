@@ -2,6 +2,7 @@
 is made to do by a user who puts links in the place of files."""
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -219,6 +220,38 @@ class IsolationTest(unittest.TestCase):
         self.assertEqual(self.server.request("DELETE", f"/jobs/{job}", None, self.red).status, 204)
         self.assertFalse(os.path.exists(self.job_dir(job)))
         self.assertEqual(os.listdir(victim), ["kept"])
+
+    def test_logs_are_compressed_and_removed_with_the_rights_of_the_user(self):
+        target = self.root_file()
+        with open(target, "a", encoding="utf-8") as f:
+            f.write("private " * 20_000)
+        with open(target, encoding="utf-8") as f:
+            private = f.read()
+        plant = self.program(textwrap.dedent(f'''
+            import os
+            logs = os.environ["SHOAL_JOB_DIR"] + "/logs/"
+            for name in ("worker-7.0.log", "worker-0.0.log.zst.new", "removed.json"):
+                os.symlink({target!r}, logs + name)
+            print("planted " * 20_000, flush=True)
+        '''))
+        job = self.server.submit(f"name: logs\nroles:\n  worker: {{replicas: 1, command: [python3, {plant}]}}\n", self.red)
+        self.end(job)
+
+        def metric(name):
+            text = self.server.get("/metrics").body.decode()
+            return float(re.search(rf"^{name} (\S+)$", text, re.MULTILINE)[1])
+
+        # The planted links cost the team the compression of its logs, and nothing else.
+        self.assertTrue(poll_until(lambda: metric("shoal_logs_failures_total") >= 2, 30))
+        self.assertEqual(metric("shoal_logs_compressed_total"), 0)
+        self.assertEqual([name for name in os.listdir(os.path.join(self.job_dir(job), "logs")) if name.endswith(".zst")], [])
+        self.assertIn("planted", self.log(job))
+        self.put("red", {"user": f"{RED}:{RED}", "isolated": True, "log_bytes": 0})
+        other = self.server.submit(job_text(script="true"), self.red)  # its end applies the limits
+        self.end(other)
+        self.assertTrue(poll_until(lambda: "worker-0.0.log" not in os.listdir(os.path.join(self.job_dir(job), "logs")), 30))
+        with open(target, encoding="utf-8") as f:
+            self.assertEqual(f.read(), private)
 
     def test_forged_records_kill_nobody(self):
         """After a restart the server takes a job over by records that its user may have written."""
