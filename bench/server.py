@@ -1,8 +1,8 @@
 """The server beside Slurm: durable submissions of 16 clients, answers while jobs wait, and the start on an empty directory.
 
 Each client has one connection and submits jobs one after another; a job is stored with a synced commit before the answer. They
-wait, because the first job has all processors. `sbatch` is given as many held jobs by as many clients where a Slurm is running
-(script/bench server starts one); its own state is not synced for each job.
+wait: the first job has more than half of the memory, and each of them asks for as much. `sbatch` is given as many held jobs by
+as many clients where a Slurm is running (script/bench server starts one); its own state is not synced for each job.
 """
 import concurrent.futures
 import http.client
@@ -54,9 +54,10 @@ class Server:
         self.process.wait()
 
 
-def job(name, cpus):
-    """The body of a submission."""
-    return {"file": json.dumps({"name": name, "command": ["sleep", "1000"], "roles": {"task": {"replicas": 1, "resources": {"cpu": cpus}}}})}
+def job(name):
+    """The body of a submission; two such jobs do not fit."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 6 // 10
+    return {"file": json.dumps({"name": name, "command": ["sleep", "1000"], "roles": {"task": {"replicas": 1, "resources": {"memory": f"{memory >> 20}Mi"}}}})}
 
 
 def submissions(jobs):
@@ -65,18 +66,20 @@ def submissions(jobs):
     with tempfile.TemporaryDirectory(prefix="shoal-server") as folder:
         server = Server(folder)
         first = server.connect()
-        running = server.call(first, "POST", "/jobs", job("first", os.cpu_count()))["id"]
+        running = server.call(first, "POST", "/jobs", job("first"))["id"]
         while server.call(first, "GET", f"/jobs/{running}")["state"] != "running":
             time.sleep(0.002)
         until_running = time.monotonic() - server.begin
 
         def client(number):
             connection = server.connect()
-            return [server.call(connection, "POST", "/jobs", job(f"j{number}-{turn}", 1))["id"] for turn in range(jobs // CLIENTS)]
+            return [server.call(connection, "POST", "/jobs", job(f"j{number}-{turn}"))["id"] for turn in range(jobs // CLIENTS)]
         begin = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
             waiting = [name for names in pool.map(client, range(CLIENTS)) for name in names]
         seconds = time.monotonic() - begin
+        for name in waiting[:3]:
+            assert server.call(first, "GET", f"/jobs/{name}")["state"] == "pending"
         reads = []
         for path in (f"/jobs/{running}", "/jobs?state=pending&limit=50"):
             times = []
