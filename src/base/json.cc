@@ -104,6 +104,11 @@ Result<bool> GetBool(const json::object& object, std::string_view field) {
   return value->get_bool();
 }
 
+const json::object* FindObject(const json::object& object, std::string_view field) {
+  const json::value* const found = object.if_contains(field);
+  return found == nullptr ? nullptr : found->if_object();
+}
+
 std::string GetStringOr(const json::object& object, std::string_view field,
                         std::string_view other) {
   return GetString(object, field).value_or(std::string(other));

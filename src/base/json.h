@@ -34,5 +34,7 @@ std::string GetStringOr(const json::object& object, std::string_view field, std:
 int64_t GetIntOr(const json::object& object, std::string_view field, int64_t other);
 double GetDoubleOr(const json::object& object, std::string_view field, double other);
 bool GetBoolOr(const json::object& object, std::string_view field, bool other);
+// The object in a field; null if the field is missing or of another type. Points into `object`.
+const json::object* FindObject(const json::object& object, std::string_view field);
 
 }  // namespace shoal

@@ -18,11 +18,6 @@ namespace {
 using learn::sparse::FeatureEffect;
 using learn::sparse::ModelDescription;
 
-const json::object* ObjectIn(const json::object& object, std::string_view name) {
-  const json::value* const found = object.if_contains(name);
-  return found != nullptr && found->is_object() ? &found->as_object() : nullptr;
-}
-
 std::string TextIn(const json::object& object, std::string_view name) {
   const json::value* const found = object.if_contains(name);
   if (found == nullptr) return "";
@@ -81,13 +76,13 @@ std::string TextOf(const std::string& path, const json::object& metadata,
                    const ModelDescription& model, uint32_t factors) {
   std::vector<std::vector<std::string>> facts = {
       {"model", TextIn(metadata, "algorithm") + " in " + EscapedUtf8(path)}};
-  const json::object* const data = ObjectIn(metadata, "data");
-  const json::object* const columns = data == nullptr ? nullptr : ObjectIn(*data, "columns");
+  const json::object* const data = FindObject(metadata, "data");
+  const json::object* const columns = data == nullptr ? nullptr : FindObject(*data, "columns");
   if (columns != nullptr) facts.push_back({"label", LabelText(*columns)});
-  if (const auto* training = ObjectIn(metadata, "training"); training != nullptr)
+  if (const auto* training = FindObject(metadata, "training"); training != nullptr)
     facts.push_back({"trained on", TextIn(*training, "examples") + " examples"});
   for (const std::string& file : ListIn(data, "files")) facts.push_back({"", EscapedUtf8(file)});
-  if (const auto* quality = ObjectIn(metadata, "held_out"); quality != nullptr)
+  if (const auto* quality = FindObject(metadata, "held_out"); quality != nullptr)
     facts.push_back({"held out", QualityText(*quality)});
   facts.push_back({"bias", Number(model.bias)});
   std::string weights = fmt::format("{} are not 0", model.nonzero);
@@ -145,7 +140,7 @@ int ShowModel(const Context& context, const ShowModelArguments& arguments) {
   learn::sparse::DescribeOptions options;
   options.limit = static_cast<size_t>(arguments.top);
   options.files =
-      arguments.data.empty() ? ListIn(ObjectIn(*metadata, "data"), "files") : arguments.data;
+      arguments.data.empty() ? ListIn(FindObject(*metadata, "data"), "files") : arguments.data;
   const auto description = learn::sparse::DescribeModel(*model, *metadata, options);
   if (!description.ok()) return PrintError(description.status());
   if (context.json) return PrintResult(ToPrettyText(JsonOf(*metadata, *description)) + "\n");

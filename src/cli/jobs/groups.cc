@@ -16,9 +16,9 @@ std::string TextOr(const json::object& object, std::string_view field) {
 // "3 succeeded, 1 failed"
 std::string CountsText(const json::object& group) {
   std::string text;
-  const json::value* const counts = group.if_contains("counts");
-  if (counts == nullptr || !counts->is_object()) return text;
-  for (const auto& [state, count] : counts->get_object())
+  const json::object* const counts = FindObject(group, "counts");
+  if (counts == nullptr) return text;
+  for (const auto& [state, count] : *counts)
     text += (text.empty() ? "" : ", ") + ToText(count) + " " + std::string(state);
   return text;
 }
@@ -34,10 +34,10 @@ std::string NumberText(const json::object& item, std::string_view field) {
 std::vector<std::string> ParametersOf(const json::array& items) {
   std::vector<std::string> names;
   for (const json::value& item : items) {
-    const json::value* const values =
-        item.is_object() ? item.get_object().if_contains("values") : nullptr;
-    if (values == nullptr || !values->is_object()) continue;
-    for (const auto& field : values->get_object()) {
+    const json::object* const values =
+        item.is_object() ? FindObject(item.get_object(), "values") : nullptr;
+    if (values == nullptr) continue;
+    for (const auto& field : *values) {
       const std::string name(field.key());
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
@@ -62,10 +62,9 @@ std::string MembersText(const json::object& group, const json::array& items) {
     std::vector<std::string> row = {TextOr(item, "id"), TextOr(item, "state")};
     if (!objective.empty())
       row.insert(row.end(), {NumberText(item, "objective"), NumberText(item, "rung")});
-    const json::value* const values = item.if_contains("values");
+    const json::object* const values = FindObject(item, "values");
     for (const std::string& name : parameters)
-      row.push_back(values != nullptr && values->is_object() ? TextOr(values->get_object(), name)
-                                                             : "");
+      row.push_back(values == nullptr ? "" : TextOr(*values, name));
     if (reasons) row.push_back(TextOr(item, "reason"));
     rows.push_back(std::move(row));
   }

@@ -147,12 +147,12 @@ Result<GroupRecord> ParseGroup(const std::string& id, const json::object& body) 
   GroupRecord group;
   group.id = id;
   TRY_ASSIGN(group.name, GetString(body, "name"));
-  const json::value* const source = body.if_contains("source");
-  const json::value* const triggers = body.if_contains("triggers");
-  if (source == nullptr || !source->is_object() || triggers == nullptr || !triggers->is_object())
+  const json::object* const source = FindObject(body, "source");
+  const json::object* const triggers = FindObject(body, "triggers");
+  if (source == nullptr || triggers == nullptr)
     return InvalidArgument("source, triggers: expected objects");
-  TRY_ASSIGN(group.source, ParseStoredSubmission(source->get_object()));
-  TRY(job::DecodeTriggers(triggers->get_object(), &group.triggers));
+  TRY_ASSIGN(group.source, ParseStoredSubmission(*source));
+  TRY(job::DecodeTriggers(*triggers, &group.triggers));
   TRY_ASSIGN(const int64_t submitted, GetInt(body, "submitted"));
   TRY_ASSIGN(const int64_t ended, GetInt(body, "ended"));
   group.submitted = FromMicros(submitted);

@@ -59,12 +59,12 @@ Result<ScheduleRecord> ParseSchedule(const json::object& body) {
   ScheduleRecord schedule;
   TRY_ASSIGN(schedule.name, GetString(body, "name"));
   TRY_ASSIGN(schedule.stem, GetString(body, "stem"));
-  const json::value* const source = body.if_contains("source");
-  const json::value* const times = body.if_contains("schedule");
-  if (source == nullptr || !source->is_object() || times == nullptr || !times->is_object())
+  const json::object* const source = FindObject(body, "source");
+  const json::object* const times = FindObject(body, "schedule");
+  if (source == nullptr || times == nullptr)
     return InvalidArgument("source, schedule: expected objects");
-  TRY_ASSIGN(schedule.source, ParseStoredSubmission(source->get_object()));
-  TRY(job::DecodeSchedule(times->get_object(), &schedule.schedule));
+  TRY_ASSIGN(schedule.source, ParseStoredSubmission(*source));
+  TRY(job::DecodeSchedule(*times, &schedule.schedule));
   TRY_ASSIGN(schedule.created, TimeOf(body, "created"));
   TRY_ASSIGN(schedule.decided, TimeOf(body, "decided"));
   const json::value* const active = body.if_contains("active");

@@ -138,9 +138,8 @@ json::object ToJson(const data::CsvSchema& schema) {
 }
 
 Result<std::optional<data::CsvSchema>> CsvSchemaFromJson(const json::object& metadata) {
-  const json::value* const data = metadata.if_contains("data");
-  const json::value* const found =
-      data != nullptr && data->is_object() ? data->as_object().if_contains("columns") : nullptr;
+  const json::object* const data = FindObject(metadata, "data");
+  const json::value* const found = data == nullptr ? nullptr : data->if_contains("columns");
   if (found == nullptr) return std::optional<data::CsvSchema>();
   if (!found->is_object()) return Malformed("expected an object");
   const json::object& columns = found->as_object();

@@ -110,10 +110,8 @@ class ColumnNames {
 };
 
 char DelimiterIn(const json::object& metadata) {
-  const json::value* const found = metadata.if_contains("parameters");
-  const bool any = found != nullptr && found->is_object();
-  const std::string name = any ? GetStringOr(found->as_object(), "delimiter", "") : "";
-  return name == "tab" ? '\t' : name == "semicolon" ? ';' : name == "bar" ? '|' : ',';
+  const json::object* const parameters = FindObject(metadata, "parameters");
+  return DelimiterOf(parameters == nullptr ? "" : GetStringOr(*parameters, "delimiter", ""));
 }
 
 }  // namespace

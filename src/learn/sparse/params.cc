@@ -25,6 +25,12 @@ std::string_view NameOf(data::ExampleFormat format) {
   return "";
 }
 
+char DelimiterOf(std::string_view name) {
+  if (name == "tab") return '\t';
+  if (name == "semicolon") return ';';
+  return name == "bar" ? '|' : ',';
+}
+
 Result<Normalization> NormalizationOf(std::string_view normalize, data::ExampleFormat format) {
   const bool csv = format == data::ExampleFormat::kCsv;
   if (normalize == "auto") return csv ? Normalization::kColumns : Normalization::kRows;
@@ -61,10 +67,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   data::CsvOptions csv;
   csv.label = params.label;
   csv.categorical = params.categorical;
-  csv.delimiter = params.delimiter == "tab"         ? '\t'
-                  : params.delimiter == "semicolon" ? ';'
-                  : params.delimiter == "bar"       ? '|'
-                                                    : ',';
+  csv.delimiter = DelimiterOf(params.delimiter);
   csv.header = params.header == "yes"  ? data::CsvHeader::kYes
                : params.header == "no" ? data::CsvHeader::kNo
                                        : data::CsvHeader::kAuto;

@@ -39,6 +39,9 @@ struct CommonParams {
 
 inline constexpr int64_t kCsvHashBits = 22;
 
+// "comma", "semicolon", "tab" or "bar", as `delimiter` names it.
+char DelimiterOf(std::string_view name);
+
 enum class Normalization : uint8_t { kNone = 0, kRows = 1, kColumns = 2 };
 
 // The meaning of `normalize`. InvalidArgument for columns of a format that has none.

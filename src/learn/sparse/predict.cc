@@ -47,21 +47,19 @@ bool MakeBinary(std::vector<Scored>& scored) {
 // How the training data was read, as model.json has it.
 CommonParams ParamsOf(const json::object& metadata) {
   CommonParams params;
-  const json::value* const found = metadata.if_contains("parameters");
-  if (found == nullptr || !found->is_object()) return params;
-  const json::object& given = found->as_object();
-  params.label = GetStringOr(given, "label", "");
-  params.categorical = GetStringOr(given, "categorical", "");
-  params.delimiter = GetStringOr(given, "delimiter", params.delimiter);
   params.normalize = "none";  // the schema has the columns' scales, if any
-  params.header = GetStringOr(given, "header", params.header);
+  const json::object* const given = FindObject(metadata, "parameters");
+  if (given == nullptr) return params;
+  params.label = GetStringOr(*given, "label", "");
+  params.categorical = GetStringOr(*given, "categorical", "");
+  params.delimiter = GetStringOr(*given, "delimiter", params.delimiter);
+  params.header = GetStringOr(*given, "header", params.header);
   return params;
 }
 
 std::string FormatIn(const json::object& metadata) {
-  const json::value* const found = metadata.if_contains("data");
-  if (found == nullptr || !found->is_object()) return "libsvm";
-  return GetStringOr(found->as_object(), "format", "libsvm");
+  const json::object* const data = FindObject(metadata, "data");
+  return data == nullptr ? "libsvm" : GetStringOr(*data, "format", "libsvm");
 }
 
 std::vector<std::string> MissingColumns(const data::CsvSchema& trained,
