@@ -12,6 +12,7 @@ import measure
 ENVIRONMENT = os.path.join(measure.CACHE, "peers")
 PYTHON = os.path.join(ENVIRONMENT, "bin", "python3")
 REQUIRED, OPTIONAL = "gensim==4.4.0", "fasttext-wheel==0.9.2"
+STORE = "moto[s3,server]==5.2.5"  # an S3 server, with boto3: for tests/e2e/stores_test.py
 
 
 def has(module):
@@ -67,3 +68,6 @@ def run(peer, corpus, threads, options, save=None):
 
 if __name__ == "__main__":
     ensure(optional=False)
+    if not has("moto"):
+        print(f"peers: installing {STORE}", file=sys.stderr)
+        _install(STORE)  # its test is skipped without

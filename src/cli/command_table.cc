@@ -35,6 +35,7 @@ const std::vector<Command>& Commands() {
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},
       {"predict", "Models", AddPredict},
+      {"data", "Data", AddData},
       {"server", "Server", AddServer},
       {"login", "Server", AddLogin},
       {"policy", "Server", AddPolicy, nullptr, true},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "data/objects/object_uri.h"
 #include "learn/ffm/ffm.h"
 #include "learn/fm/fm.h"
 #include "learn/logistic/logistic.h"
@@ -136,6 +138,14 @@ Status ValidateLearn(const job::Job& job, DataLocation data) {
   if (job.framework != job::Framework::kShoal) return Status::Ok();
   TRY_ASSIGN(const Algorithm* algorithm, AlgorithmOf(job.learn, job.file));
   return algorithm->validate(job, data);
+}
+
+bool UsesStores(const job::Job& job) {
+  for (const job::DataSource& data : job.data) {
+    if (std::ranges::any_of(data.sources, data::IsRemoteUri)) return true;
+  }
+  return std::ranges::any_of(job.outputs,
+                             [](const auto& output) { return data::IsRemoteUri(output.second); });
 }
 
 int RunTask(std::string_view role) {

@@ -51,6 +51,9 @@ const Algorithm* FindAlgorithm(std::string_view name);
 // FailedPrecondition with one sentence.
 Status ValidateLearn(const job::Job& job, DataLocation data = DataLocation::kLocal);
 
+// Whether the job's data or model is in a store (s3://, https://) and not in files.
+bool UsesStores(const job::Job& job);
+
 // The body of `shoal learn ROLE`: reads the SHOAL_* environment, runs the role, reports the
 // outcome. Returns the exit code 0, 1 or 2, after printing one sentence on standard error unless it
 // is 0. Installs a SIGTERM handler that drains.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "data/corpus/corpus.h"
-#include "model/save_model.h"
+#include "learn/task/model_output.h"
 
 namespace shoal::learn {
 
@@ -11,7 +11,7 @@ Status CheckOutput(ps::Client& client, int index, const std::filesystem::path& o
   const Result<std::string> saved = client.GetProgress(index);
   if (saved.ok() && !saved->empty()) return Status::Ok();
   if (!saved.ok() && saved.status().code() != Code::kNotFound) return saved.status();
-  return model::CheckModelOutput(output);
+  return CheckModelDestination(output, true);
 }
 
 Status CheckDataFiles(const job::Job& job, DataLocation data) {

@@ -152,7 +152,13 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Make(const std::string& url, con
       new HttpClient(url, parsed, std::move(context), std::move(through), addresses));
 }
 
-std::string HttpClient::host() const { return FormatHostPort(url_.host, url_.port); }
+std::string FormatHost(const Url& url) {
+  const std::string whole = FormatHostPort(url.host, url.port);
+  const std::string_view implied = url.tls ? ":443" : ":80";
+  return whole.ends_with(implied) ? whole.substr(0, whole.size() - implied.size()) : whole;
+}
+
+std::string HttpClient::host() const { return FormatHost(url_); }
 
 Result<std::unique_ptr<ByteChannel>> HttpClient::ConnectBy(Deadline deadline) const {
   const bool direct = proxy_.host.empty();
@@ -163,7 +169,8 @@ Result<std::unique_ptr<ByteChannel>> HttpClient::ConnectBy(Deadline deadline) co
   if (!direct) {
     // The channel owns its socket, and TLS wants it afterwards.
     const auto plain = PlainByteChannel(UniqueFd(::dup(fd->get())));
-    const Status asked = AskProxy(plain.get(), proxy_, host(), deadline);
+    const Status asked =
+        AskProxy(plain.get(), proxy_, FormatHostPort(url_.host, url_.port), deadline);
     if (!asked.ok()) return asked.With(at);
   }
   if (tls_ == nullptr) return PlainByteChannel(std::move(*fd));

@@ -26,6 +26,8 @@ struct Url {
 };
 // InvalidArgument says what is wrong with it.
 Result<Url> ParseUrl(const std::string& text);
+// The header Host of requests there: without the port that the scheme implies (RFC 9110, 7.2).
+std::string FormatHost(const Url& url);
 
 // A connection whose other side has agreed to speak another protocol on it.
 struct UpgradedChannel {

@@ -118,7 +118,9 @@ net::HttpServerReply JobProblem(const Status& status) {
 
 controller::JobValidation ValidationOf(const Backend& backend, const ParsedJob& parsed) {
   const bool here = controller::ReadsLocalPaths(backend.engines->KindOf(parsed.engine), parsed.job);
-  const auto where = here ? learn::DataLocation::kLocal : learn::DataLocation::kRemote;
+  // Stores are asked by the job's workers, with the credentials of the job and not of the server.
+  const bool local = here && !learn::UsesStores(parsed.job);
+  const auto where = local ? learn::DataLocation::kLocal : learn::DataLocation::kRemote;
   return {.locations = parsed.locations,
           .learn = [where](const job::Job& job) { return learn::ValidateLearn(job, where); }};
 }

@@ -42,6 +42,8 @@ void AddAnalogy(CLI::App& app, Run* chosen);
 void AddEvaluate(CLI::App& app, Run* chosen);
 void AddPredict(CLI::App& app, Run* chosen);
 
+void AddData(CLI::App& app, Run* chosen);
+
 void AddServer(CLI::App& app, Run* chosen);
 void AddLogin(CLI::App& app, Run* chosen);
 void AddLogout(CLI::App& app, Run* chosen);

@@ -8,6 +8,7 @@
 #include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/output_file.h"
+#include "data/objects/object_uri.h"
 #include "job/execution/job_dir.h"
 
 namespace shoal::controller {
@@ -112,6 +113,9 @@ Status CopyPath(const fs::path& from, const fs::path& to) {
 
 Status PlaceOutput(const fs::path& job_dir, const std::string& name, const fs::path& to) {
   TRY_ASSIGN(const fs::path from, FindOutput(job_dir, name));
+  if (data::IsRemoteUri(to.string()))
+    return Unimplemented("outputs." + name + ": got " + to.string() +
+                         ", expected a directory: only Shoal's own trainers write to stores");
   TRY(MakeDirectories(to.parent_path()));
   return CopyPath(from, to).With("outputs." + name);
 }
@@ -140,6 +144,7 @@ void FailOnLostOutputs(const Status& status, rendezvous::Verdict* verdict) {
 std::vector<std::string> MissingOutputs(const std::map<std::string, std::string>& outputs) {
   std::vector<std::string> missing;
   for (const auto& [name, path] : outputs) {
+    if (data::IsRemoteUri(path)) continue;  // written by the trainers themselves
     std::error_code error;
     if (fs::exists(path, error)) continue;
     missing.push_back("outputs." + name + ": " + path +

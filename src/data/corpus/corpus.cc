@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <mutex>
+#include <optional>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
+#include "data/objects/object_stores.h"
 #include "data/text/sequence_digest.h"
 
 namespace shoal::data {
@@ -32,6 +37,55 @@ uint64_t Scale(uint64_t a, uint64_t b, uint64_t c) {
 uint64_t Mix(uint64_t state, uint64_t value) {
   const Wide product = static_cast<Wide>(state ^ 0x9e37'79b9'7f4a'7c15) * (value | 1);
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ value;
+}
+
+// Opens objects, several at once: each costs a few requests. In the order of `uris`.
+Result<std::vector<SourceFile>> InspectObjects(const std::vector<std::string>& uris,
+                                               Content content, ObjectStores* stores) {
+  constexpr size_t kThreads = 8;
+  std::vector<Result<SourceFile>> results(uris.size(), Internal("not inspected"));
+  std::atomic<size_t> next{0};
+  std::atomic<bool> failed{false};
+  const auto inspect = [&](size_t i) -> Result<SourceFile> {
+    TRY_ASSIGN(auto object, stores->Open(uris[i]));
+    return InspectObject(std::move(object), content);
+  };
+  const auto work = [&] {
+    for (size_t i = next++; i < uris.size() && !failed; i = next++) {
+      results[i] = inspect(i);
+      if (!results[i].ok()) failed = true;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(kThreads, uris.size()); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  std::vector<SourceFile> files;
+  for (Result<SourceFile>& result : results) {
+    if (!result.ok() && result.status().code() == Code::kInternal) continue;  // of no interest now
+    TRY_ASSIGN(files.emplace_back(), std::move(result));
+  }
+  return files;
+}
+
+// All files that the paths and URIs name, in order.
+Result<std::vector<SourceFile>> InspectAll(const std::vector<std::string>& paths,
+                                           ObjectContext context, Content content) {
+  std::optional<ObjectStores> stores;
+  std::vector<SourceFile> files;
+  for (const std::string& name : paths) {
+    if (!IsRemoteUri(name)) {
+      std::string_view path = name;
+      if (path.starts_with("file://")) path.remove_prefix(7);
+      TRY_ASSIGN(files.emplace_back(), InspectFile(path, content));
+      continue;
+    }
+    if (!stores) stores.emplace(context);
+    TRY_ASSIGN(const std::vector<std::string> uris, stores->Expand(name));
+    TRY_ASSIGN(std::vector<SourceFile> objects, InspectObjects(uris, content, &*stores));
+    std::ranges::move(objects, std::back_inserter(files));
+  }
+  return files;
 }
 
 }  // namespace
@@ -87,26 +141,25 @@ struct Corpus::State {
 };
 
 Result<Corpus> Corpus::Open(const std::vector<std::string>& paths) {
+  return Open(paths, ObjectContext());
+}
+
+Result<Corpus> Corpus::Open(const std::vector<std::string>& paths, ObjectContext context,
+                            Content content) {
   if (paths.empty()) return InvalidArgument("no data file was named");
+  TRY_ASSIGN(const std::vector<SourceFile> found, InspectAll(paths, std::move(context), content));
   auto state = std::make_shared<State>();
-  for (const std::string& name : paths) {
-    std::string_view path = name;
-    if (path.starts_with("file://")) path.remove_prefix(7);
-    if (path.find("://") != std::string_view::npos) {
-      return InvalidArgument("data source " + name +
-                             " is not a local file; copy it to this machine");
-    }
-    TRY_ASSIGN(SourceFile file, InspectFile(path));
+  for (const SourceFile& file : found) {
     if (file.stored_bytes > 0) {
-      state->files.push_back(std::move(file));
-    } else if (paths.size() > 1) {
-      LogWarning("data file {} is empty and left out", name);
+      state->files.push_back(file);
+    } else if (found.size() > 1) {
+      LogWarning("data file {} is empty and left out", file.path.string());
     }
   }
   if (state->files.empty()) {
-    return InvalidArgument(paths.size() == 1
-                               ? "data file " + paths.front() + " is empty"
-                               : "all " + std::to_string(paths.size()) + " data files are empty");
+    return InvalidArgument(found.size() == 1
+                               ? "data file " + found.front().path.string() + " is empty"
+                               : "all " + std::to_string(found.size()) + " data files are empty");
   }
   uint64_t weight = 0;
   for (const SourceFile& file : state->files) {
@@ -115,6 +168,9 @@ Result<Corpus> Corpus::Open(const std::vector<std::string>& paths) {
     state->stored_bytes += file.stored_bytes;
     state->fingerprint = Mix(state->fingerprint, file.stored_bytes);
     state->fingerprint = Mix(state->fingerprint, static_cast<uint64_t>(file.compression) + 2);
+    if (file.object == nullptr) continue;
+    for (const char c : file.object->info().version)
+      state->fingerprint = Mix(state->fingerprint, static_cast<unsigned char>(c));
   }
   state->starts.push_back(weight);
   return Corpus(std::move(state));
@@ -131,7 +187,10 @@ Corpus Corpus::WithCopies(const std::map<size_t, std::filesystem::path>& copies)
     std::lock_guard lock(state_->mu);
     state->measured = state_->measured;
   }
-  for (const auto& [file, path] : copies) state->files.at(file).path = path;
+  for (const auto& [file, path] : copies) {
+    state->files.at(file).path = path;
+    state->files.at(file).object = nullptr;
+  }
   return Corpus(std::move(state));
 }
 

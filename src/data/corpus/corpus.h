@@ -22,6 +22,7 @@
 
 #include "base/status.h"
 #include "data/corpus/source_file.h"
+#include "data/objects/object_context.h"
 
 namespace shoal::data {
 
@@ -55,15 +56,20 @@ struct ShardBoundary {
 // The files of one text. Immutable and cheap to copy (shared state); all calls are thread-safe.
 class Corpus {
  public:
-  // Inspects the files in the given order ("file:///a/b" is /a/b). Empty files are dropped with a
-  // warning in the log. Errors as InspectFile; InvalidArgument if no file is left.
+  // Inspects the files in the given order ("file:///a/b" is /a/b). URIs of other places may be
+  // patterns, which become the objects that match, sorted; objects are pinned in the version of
+  // now (object_stores.h). Empty files are dropped with a warning in the log. Errors as InspectFile
+  // and InspectObject; InvalidArgument if no file is left.
   static Result<Corpus> Open(const std::vector<std::string>& paths);
+  // The same with other settings of objects.
+  static Result<Corpus> Open(const std::vector<std::string>& paths, ObjectContext context,
+                             Content content = Content::kText);
 
   const std::vector<SourceFile>& files() const;
   // Total size on disk, compressed or not.
   uint64_t stored_bytes() const;
-  // A hash of the number, order, sizes and kinds of the files: equal for all workers that see the
-  // same data.
+  // A hash of the number, order, sizes, kinds and (of objects) versions of the files: equal for all
+  // workers that see the same data.
   uint64_t fingerprint() const;
 
   // Shard `index` of `count` (index < count). Worker w of W workers with T threads takes the shards

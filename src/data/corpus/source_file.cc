@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "data/objects/read_ahead.h"
 
 namespace shoal::data {
 namespace {
@@ -29,6 +30,10 @@ class RawFile {
   explicit RawFile(const SourceFile& file) : file_(file) {}
 
   Status Open() {
+    if (file_.object != nullptr) {
+      ahead_ = std::make_unique<ReadAhead>(file_.object, file_.stored_bytes);
+      return Status::Ok();
+    }
     auto fd = OpenFile(file_.path, O_RDONLY | O_NONBLOCK);
     struct stat status {};
     if (!fd.ok() || ::fstat(fd->get(), &status) != 0) {
@@ -48,6 +53,11 @@ class RawFile {
   Result<size_t> Read(char* to, size_t size) {
     size = static_cast<size_t>(std::min<uint64_t>(size, file_.stored_bytes - offset_));
     if (size == 0) return size_t{0};
+    if (ahead_ != nullptr) {
+      TRY_ASSIGN(const size_t count, ahead_->Read(to, size));
+      offset_ += count;
+      return count;
+    }
     ssize_t got = 0;
     do {
       got = ::pread(fd_.get(), to, size, static_cast<off_t>(offset_));
@@ -65,7 +75,10 @@ class RawFile {
     return static_cast<size_t>(got);
   }
 
-  void Jump(uint64_t offset) { offset_ = std::min(offset, file_.stored_bytes); }
+  void Jump(uint64_t offset) {
+    offset_ = std::min(offset, file_.stored_bytes);
+    if (ahead_ != nullptr) ahead_->Jump(offset_);
+  }
   bool at_end() const { return offset_ == file_.stored_bytes; }
 
  private:
@@ -79,6 +92,7 @@ class RawFile {
 
   const SourceFile& file_;
   UniqueFd fd_;
+  std::unique_ptr<ReadAhead> ahead_;  // of an object
   uint64_t offset_ = 0;
 };
 
@@ -268,10 +282,12 @@ Result<Compression> CompressionOf(const SourceFile& file, std::string_view head)
 // Checks the beginning of the text, so that corrupt compression, NUL bytes and binary data are
 // found before a job starts.
 Status CheckBeginning(const SourceFile& file) {
+  if (file.content == Content::kBytes) return Status::Ok();
   TRY_ASSIGN(auto stream, TextStream::Open(file));
   std::vector<char> text(64 * 1024);
   auto got = stream->Read(text.data(), text.size());
-  if (!got.ok()) return InvalidArgument(got.status().message());
+  if (!got.ok())
+    return file.object == nullptr ? InvalidArgument(got.status().message()) : got.status();
   size_t controls = 0;
   size_t first = 0;
   for (size_t i = 0; i < *got; ++i) {
@@ -290,7 +306,7 @@ Status CheckBeginning(const SourceFile& file) {
 
 }  // namespace
 
-Result<SourceFile> InspectFile(const std::filesystem::path& path) {
+Result<SourceFile> InspectFile(const std::filesystem::path& path, Content content) {
   const auto refuse = [&](std::string_view why) {
     return InvalidArgument(fmt::format("data file {} {}", path.string(), why));
   };
@@ -307,7 +323,8 @@ Result<SourceFile> InspectFile(const std::filesystem::path& path) {
     return refuse(
         "is a pipe or device; only regular files can be read, for they are read many times");
   }
-  SourceFile file{path, Compression::kNone, static_cast<uint64_t>(status.st_size)};
+  SourceFile file{path, Compression::kNone, static_cast<uint64_t>(status.st_size), nullptr,
+                  content};
   if (::access(path.c_str(), R_OK) != 0) {
     return refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
   }
@@ -315,6 +332,15 @@ Result<SourceFile> InspectFile(const std::filesystem::path& path) {
   auto head = FirstBytes(file);
   if (!head.ok()) return InvalidArgument(head.status().message());
   TRY_ASSIGN(file.compression, CompressionOf(file, *head));
+  TRY(CheckBeginning(file));
+  return file;
+}
+
+Result<SourceFile> InspectObject(std::shared_ptr<const Object> object, Content content) {
+  SourceFile file{object->info().uri, Compression::kNone, object->info().bytes, object, content};
+  if (file.stored_bytes == 0) return file;
+  TRY_ASSIGN(const std::string head, FirstBytes(file));
+  TRY_ASSIGN(file.compression, CompressionOf(file, head));
   TRY(CheckBeginning(file));
   return file;
 }
@@ -333,6 +359,10 @@ Result<std::unique_ptr<TextStream>> TextStream::Open(const SourceFile& file) {
 
 Result<size_t> TextStream::Read(char* to, size_t size) {
   TRY_ASSIGN(const size_t got, ReadRaw(to, size));
+  if (file_.content == Content::kBytes) {
+    position_ += got;
+    return got;
+  }
   if (const void* nul = std::memchr(to, '\0', got); nul != nullptr) {
     const uint64_t at = position_ + static_cast<uint64_t>(static_cast<const char*>(nul) - to);
     return InvalidArgument(fmt::format(

@@ -1,5 +1,6 @@
 // A text file as a stream of bytes: plain, gzip or zstd, detected by the first bytes and not by the
-// name. Corpus (corpus.h) opens many of them; tokenizers read the streams.
+// name; of this machine, or an object elsewhere, whose next ranges are fetched ahead. Corpus
+// (corpus.h) opens many of them; tokenizers read the streams.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +9,39 @@
 #include <string>
 
 #include "base/status.h"
+#include "data/objects/object.h"
 
 namespace shoal::data {
 
 enum class Compression : uint8_t { kNone = 0, kGzip = 1, kZstd = 2 };
 
+// What the bytes are: text is checked to be text, and may be compressed.
+enum class Content : uint8_t { kText = 0, kBytes = 1 };
+
 // The properties of a file when it was inspected. A file that is shorter later is an error.
 struct SourceFile {
-  std::filesystem::path path;
+  std::filesystem::path path;  // or URI
   Compression compression = Compression::kNone;
   uint64_t stored_bytes = 0;  // size on disk, compressed or not
+  // In the version that was inspected; null: a file of this machine.
+  std::shared_ptr<const Object> object = nullptr;
+  Content content = Content::kText;
 };
 
 // Opens the file and checks its beginning. InvalidArgument, one sentence with the path, if it does
 // not exist, is not a regular file, may not be read, has an unsupported compression (xz, bzip2,
 // zip, lz4), or is not text (with the offending byte). An empty file is not an error: stored_bytes
 // is 0.
-Result<SourceFile> InspectFile(const std::filesystem::path& path);
+Result<SourceFile> InspectFile(const std::filesystem::path& path, Content content = Content::kText);
+// The same for an object. Other errors as Object::ReadAt.
+Result<SourceFile> InspectObject(std::shared_ptr<const Object> object,
+                                 Content content = Content::kText);
 
 // Reads the decompressed text of one file, forward only. Not thread-safe; several streams may read
 // one file.
 class TextStream {
  public:
-  // DataLoss if the file has disappeared or shrunk since it was inspected.
+  // DataLoss if the file has disappeared or shrunk since it was inspected, or the object changed.
   static Result<std::unique_ptr<TextStream>> Open(const SourceFile& file);
   virtual ~TextStream() = default;
 

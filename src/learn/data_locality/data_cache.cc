@@ -64,13 +64,15 @@ std::map<size_t, uint64_t> BytesOf(const data::Corpus& corpus,
   return bytes;
 }
 
-// True if the file should be cached on this host.
-bool ShouldCache(const DataCacheOptions& options, bool remote) {
+// True if the file should be cached on this host. Objects are read in place, by ranges.
+bool ShouldCache(const DataCacheOptions& options, const data::SourceFile& file, bool remote) {
+  if (file.object != nullptr) return false;
   return options.keep == CacheMode::kOn || (options.keep == CacheMode::kAuto && remote);
 }
 
-bool IsRemote(const DataCacheOptions& options, const fs::path& file) {
-  return options.on_network ? options.on_network(file) : host::IsOnNetwork(file);
+bool IsRemote(const DataCacheOptions& options, const data::SourceFile& file) {
+  if (file.object != nullptr) return true;
+  return options.on_network ? options.on_network(file.path) : host::IsOnNetwork(file.path);
 }
 
 }  // namespace
@@ -79,7 +81,8 @@ std::optional<std::vector<CachedPart>> FindCachedParts(const data::Corpus& corpu
                                                        const DataCacheOptions& options) {
   std::vector<size_t> wanted;
   for (size_t i = 0; i < corpus.files().size(); ++i) {
-    if (ShouldCache(options, IsRemote(options, corpus.files()[i].path))) wanted.push_back(i);
+    const data::SourceFile& file = corpus.files()[i];
+    if (ShouldCache(options, file, IsRemote(options, file))) wanted.push_back(i);
   }
   if (wanted.empty()) return std::nullopt;
   std::error_code error;
@@ -112,9 +115,10 @@ CachedCorpus CacheShards(const data::Corpus& corpus, const std::vector<data::Sha
   };
   for (const auto& [index, bytes] : BytesOf(corpus, shards)) {
     const data::SourceFile& file = corpus.files()[index];
-    const bool remote = IsRemote(options, file.path);
+    const bool remote = IsRemote(options, file);
     uint64_t* from = remote ? &near.bytes.remote : &near.bytes.local;
-    if (ShouldCache(options, remote) && (bytes >= file.stored_bytes / 2 || is_held(file.path))) {
+    if (ShouldCache(options, file, remote) &&
+        (bytes >= file.stored_bytes / 2 || is_held(file.path))) {
       if (!cache) cache.emplace(OpenCache(options));
       auto kept = cache->ok() ? host::CacheFile(file.path, (*cache)->root, &(*cache)->blobs)
                               : Result<host::CachedFile>(cache->status());

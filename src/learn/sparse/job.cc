@@ -7,8 +7,8 @@
 
 #include "data/corpus/corpus.h"
 #include "learn/sparse/worker.h"
+#include "learn/task/model_output.h"
 #include "learn/task/parameter_server.h"
-#include "model/save_model.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -83,7 +83,7 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
                     algorithm));
   }
   TRY(ValidateData(files, params, data));
-  return model::CheckModelOutput(output->second);
+  return CheckModelDestination(output->second, data == DataLocation::kLocal);
 }
 
 Status TrainAsWorker(Task& task, const Trainer& trainer) {

@@ -17,6 +17,7 @@
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/training.h"
 #include "learn/task/memory.h"
+#include "learn/task/model_output.h"
 #include "model/factor_model.h"
 
 namespace shoal::learn::sparse {
@@ -215,10 +216,12 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
 Status Save(const WorkerSetup& setup, const Training& training, const model::FactorModel& model,
             WorkerOutcome* outcome) {
   setup.reporter->Progress({{"phase", "save"}, {"unit", "examples"}});
-  TRY_ASSIGN(
-      const model::SavedModel saved,
-      model::SaveFactorModel(setup.output, model, MetadataOf(setup, training, *outcome, model),
-                             setup.params.text));
+  TRY_ASSIGN(const model::SavedModel saved,
+             SaveModelAt(setup.output, [&](const std::filesystem::path& directory) {
+               return model::SaveFactorModel(directory, model,
+                                             MetadataOf(setup, training, *outcome, model),
+                                             setup.params.text);
+             }));
   outcome->digest = saved.digest;
   return Status::Ok();
 }

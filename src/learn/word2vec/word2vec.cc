@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "data/corpus/corpus.h"
+#include "learn/task/model_output.h"
 #include "learn/task/parameter_server.h"
 #include "learn/task/task.h"
 #include "learn/word2vec/params.h"
 #include "learn/word2vec/worker.h"
-#include "model/save_model.h"
 
 namespace shoal::learn::word2vec {
 namespace {
@@ -41,7 +41,7 @@ Status Validate(const job::Job& job, DataLocation data) {
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty()) return MissingOutputError("vectors");
   TRY(ValidateData(job, data));
-  return model::CheckModelOutput(output->second);
+  return CheckModelDestination(output->second, data == DataLocation::kLocal);
 }
 
 Status TrainAsWorker(Task& task) {

@@ -11,6 +11,7 @@
 #include "data/text/encoder.h"
 #include "learn/preflight.h"
 #include "learn/task/memory.h"
+#include "learn/task/model_output.h"
 #include "learn/word2vec/training.h"
 #include "learn/word2vec/vocabulary_phase.h"
 #include "model/save_model.h"
@@ -168,7 +169,9 @@ Result<model::SavedModel> Save(const WorkerSetup& setup, const data::Vocabulary&
   };
   content.count = [&](uint64_t row) { return vocabulary.count(static_cast<uint32_t>(row)); };
   content.metadata = std::move(metadata);
-  return model::SaveModel(setup.output, content);
+  return SaveModelAt(setup.output, [&content](const std::filesystem::path& directory) {
+    return model::SaveModel(directory, content);
+  });
 }
 
 // Both matrices, as they are trained and as the servers have them; and the servers' own where the

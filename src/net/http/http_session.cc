@@ -124,7 +124,7 @@ struct HttpSession::Impl {
       tls = TlsOptions();
       tls.authorities = options.tls.authorities;
     }
-    TRY_ASSIGN(auto client, HttpClient::Make(place.url(), tls, options.proxy));
+    TRY_ASSIGN(auto client, HttpClient::Make(place.url(), tls, options.proxy, options.addresses));
     Server& server = servers[place.url()];
     server.client = std::move(client);
     return &server;

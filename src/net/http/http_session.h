@@ -26,6 +26,8 @@ struct HttpSessionOptions {
   std::vector<std::string> redirect_hosts;
   size_t idle_connections = 4;  // kept
   Duration idle_time = std::chrono::seconds(30);
+  // As HttpClient::Make: where connections may lead; null: everywhere. Must outlive the session.
+  const AddressPolicy* addresses = nullptr;
   const Clock* clock = RealClock::Get();
 };
 

@@ -1,0 +1,313 @@
+// `shoal data`: looks at data wherever it is, and copies it.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "cli/commands/commands.h"
+#include "cli/jobs/job_text.h"
+#include "cli/terminal/report.h"
+#include "data/datasets/schema.h"
+#include "data/formats/record_reader.h"
+#include "data/formats/tf_example.h"
+#include "data/objects/copy_object.h"
+#include "data/objects/object_stores.h"
+#include "job/execution/plan.h"
+
+namespace shoal::cli {
+namespace {
+
+struct DataArguments {
+  std::vector<std::string> sources;
+  std::string target;  // of copy
+  std::string format;  // empty: by the first name
+  uint64_t records = 10;
+  double max_bad = 0;  // per cent
+};
+
+// One line on a terminal that tells how far a long command is.
+class ProgressLine {
+ public:
+  ProgressLine(const Context& context, std::string verb)
+      : shown_(context.stderr_is_terminal && !context.json), verb_(std::move(verb)) {}
+  ~ProgressLine() { Erase(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  // `total` 0: unknown.
+  void Update(uint64_t bytes, uint64_t total) {
+    const TimePoint now = RealClock::Get()->Now();
+    constexpr auto kInterval = std::chrono::milliseconds(200);
+    if (!shown_ || now - last_ < kInterval) return;
+    last_ = now;
+    std::string text = fmt::format("\r{} {}", verb_, job::FormatBytes(static_cast<int64_t>(bytes)));
+    if (total > 0)
+      text += fmt::format(" of {}, {} %", job::FormatBytes(static_cast<int64_t>(total)),
+                          std::min<uint64_t>(100, 100 * bytes / total));
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    if (seconds > 0)
+      text += fmt::format(
+          ", {}/s", job::FormatBytes(static_cast<int64_t>(static_cast<double>(bytes) / seconds)));
+    fmt::print(stderr, "{}\x1b[K", text);
+    std::fflush(stderr);
+    drawn_ = true;
+  }
+  void Erase() {
+    if (drawn_) fmt::print(stderr, "\r\x1b[K");
+    drawn_ = false;
+  }
+
+ private:
+  const bool shown_;
+  const std::string verb_;
+  const TimePoint begin_ = RealClock::Get()->Now();
+  TimePoint last_ = begin_;
+  bool drawn_ = false;
+};
+
+Result<std::vector<data::ObjectInfo>> ListAll(const DataArguments& arguments,
+                                              data::ObjectStores* stores) {
+  std::vector<data::ObjectInfo> found;
+  for (const std::string& source : arguments.sources) {
+    TRY_ASSIGN(const std::vector<data::ObjectInfo> some, stores->List(source));
+    found.insert(found.end(), some.begin(), some.end());
+  }
+  return found;
+}
+
+int List(const Context& context, const DataArguments& arguments) {
+  data::ObjectStores stores;
+  const auto found = ListAll(arguments, &stores);
+  if (!found.ok()) return PrintError(found.status());
+  if (context.json) {
+    std::string out;
+    for (const data::ObjectInfo& one : *found)
+      out += JsonLine({{"uri", EscapedUtf8(one.uri)},
+                       {"bytes", one.bytes},
+                       {"version", one.version},
+                       {"modified", one.modified}});
+    return PrintResult(out);
+  }
+  std::vector<std::vector<std::string>> rows = {{"BYTES", "MODIFIED", "OBJECT"}};
+  uint64_t bytes = 0;
+  for (const data::ObjectInfo& one : *found) {
+    rows.push_back({std::to_string(one.bytes), one.modified.empty() ? "-" : one.modified,
+                    EscapedUtf8(one.uri)});
+    bytes += one.bytes;
+  }
+  std::string text = Table(rows);
+  if (found->size() > 1)
+    text += fmt::format("{} objects, {}\n", found->size(),
+                        job::FormatBytes(static_cast<int64_t>(bytes)));
+  return PrintResult(text);
+}
+
+struct OpenData {
+  data::RecordFormat format = data::RecordFormat::kText;
+  std::unique_ptr<data::RecordReader> reader;
+  uint64_t stored_bytes = 0;
+};
+
+Result<OpenData> OpenRecords(const DataArguments& arguments) {
+  OpenData open;
+  open.format = data::FormatOfPath(arguments.sources.front());
+  if (!arguments.format.empty()) {
+    TRY_ASSIGN(open.format, data::ParseRecordFormat(arguments.format));
+  }
+  std::vector<std::string> files;
+  data::ObjectStores stores;
+  for (const std::string& source : arguments.sources) {
+    TRY_ASSIGN(const std::vector<std::string> some, stores.Expand(source));
+    files.insert(files.end(), some.begin(), some.end());
+  }
+  TRY_ASSIGN(const data::Corpus corpus,
+             data::Corpus::Open(files, data::ObjectContext(), data::ContentOf(open.format)));
+  open.stored_bytes = corpus.stored_bytes();
+  open.reader = std::make_unique<data::RecordReader>(
+      corpus, open.format, data::RecordOptions{.max_bad = arguments.max_bad / 100});
+  return open;
+}
+
+// A record as a line; TFRecords as the JSON of their example.
+Result<std::string> ShownRecord(data::RecordFormat format, const data::Record& record) {
+  if (format != data::RecordFormat::kTfRecord) return std::string(record.bytes) + "\n";
+  TRY_ASSIGN(const data::TfExample example, data::DecodeTfExample(record.bytes));
+  return ToText(data::ToJson(example)) + "\n";
+}
+
+int Head(const Context& context, const DataArguments& arguments) {
+  const auto open = OpenRecords(arguments);
+  if (!open.ok()) return PrintError(open.status());
+  data::Record record;
+  std::string out;
+  for (uint64_t i = 0; i < arguments.records; ++i) {
+    const auto more = open->reader->Next(&record);
+    if (!more.ok()) return PrintError(more.status());
+    if (!*more) break;
+    const auto text = ShownRecord(open->format, record);
+    if (!text.ok()) return PrintError(text.status());
+    if (i == 0 && !context.json && !open->reader->columns().empty()) {
+      const char* const separator = open->format == data::RecordFormat::kTsv ? "\t" : ",";
+      out += fmt::format("{}\n", fmt::join(open->reader->columns(), separator));
+    }
+    out += context.json ? JsonLine({{"number", record.number},
+                                    {"offset", record.offset},
+                                    {"record", EscapedUtf8(text->substr(0, text->size() - 1))}})
+                        : *text;
+  }
+  return PrintResult(out);
+}
+
+int Count(const Context& context, const DataArguments& arguments) {
+  const auto open = OpenRecords(arguments);
+  if (!open.ok()) return PrintError(open.status());
+  data::RecordReader& reader = *open->reader;
+  ProgressLine progress(context, "read");
+  data::Record record;
+  constexpr uint64_t kStep = 4096;
+  for (uint64_t i = 0;; ++i) {
+    const auto more = reader.Next(&record);
+    if (!more.ok()) {
+      progress.Erase();
+      return PrintError(more.status());
+    }
+    if (!*more) break;
+    if (i % kStep == 0) progress.Update(reader.bytes_read(), open->stored_bytes);
+  }
+  progress.Erase();
+  for (const data::BadRecord& bad : reader.first_bad()) PrintNote("malformed: " + bad.text());
+  if (context.json) {
+    return PrintResult(JsonLine({{"records", reader.good()},
+                                 {"malformed", reader.bad()},
+                                 {"bytes", reader.bytes_read()},
+                                 {"format", data::NameOf(open->format)}}));
+  }
+  std::string text = fmt::format("{} records, {}", reader.good(),
+                                 job::FormatBytes(static_cast<int64_t>(reader.bytes_read())));
+  if (reader.bad() > 0) text += fmt::format(", {} malformed", reader.bad());
+  return PrintResult(text + "\n");
+}
+
+int ShowSchema(const Context& context, const DataArguments& arguments) {
+  const auto open = OpenRecords(arguments);
+  if (!open.ok()) return PrintError(open.status());
+  const auto schema = data::InferSchema(open->reader.get(), open->format, arguments.records);
+  if (!schema.ok()) return PrintError(schema.status());
+  if (context.json) {
+    std::string out;
+    for (const data::SchemaColumn& column : schema->columns)
+      out += JsonLine({{"name", column.name},
+                       {"type", data::NameOf(column.type)},
+                       {"missing", column.missing},
+                       {"records", schema->records}});
+    return PrintResult(out);
+  }
+  std::vector<std::vector<std::string>> rows = {{"COLUMN", "TYPE", "MISSING"}};
+  for (const data::SchemaColumn& column : schema->columns)
+    rows.push_back(
+        {column.name, std::string(data::NameOf(column.type)), std::to_string(column.missing)});
+  return PrintResult(Table(rows) + fmt::format("{}, the first {} records\n",
+                                               data::NameOf(open->format), schema->records));
+}
+
+// "s3://b/x/part-1.txt" below "out/" is "out/part-1.txt".
+std::string TargetOf(const std::string& source, const std::string& target, bool folder) {
+  if (!folder) return target;
+  return target + (target.ends_with('/') ? "" : "/") + source.substr(source.rfind('/') + 1);
+}
+
+int Copy(const Context& context, const DataArguments& arguments) {
+  data::ObjectStores stores;
+  const auto found = ListAll(arguments, &stores);
+  if (!found.ok()) return PrintError(found.status());
+  const bool folder = found->size() > 1 || arguments.target.ends_with('/');
+  uint64_t total = 0;
+  uint64_t done = 0;
+  for (const data::ObjectInfo& one : *found) total += one.bytes;
+  ProgressLine progress(context, "copied");
+  for (const data::ObjectInfo& one : *found) {
+    const std::string to = TargetOf(one.uri, arguments.target, folder);
+    const auto copied = data::CopyObject(&stores, one.uri, to, [&](uint64_t bytes) {
+      done += bytes;
+      progress.Update(done, total);
+    });
+    if (!copied.ok()) {
+      progress.Erase();
+      return PrintError(copied.status());
+    }
+    if (!context.json) continue;
+    const Status printed = PrintOut(JsonLine({{"from", EscapedUtf8(one.uri)},
+                                              {"to", EscapedUtf8(copied->uri)},
+                                              {"bytes", copied->bytes},
+                                              {"version", copied->version}}));
+    if (!printed.ok()) return PrintError(printed);
+  }
+  progress.Erase();
+  if (context.json) return 0;
+  return PrintConfirmation(fmt::format("copied {} object{}, {}\n", found->size(),
+                                       found->size() == 1 ? "" : "s",
+                                       job::FormatBytes(static_cast<int64_t>(total))));
+}
+
+using DataAction = int (*)(const Context&, const DataArguments&);
+
+std::shared_ptr<DataArguments> AddDataAction(CLI::App* parent, const char* name, const char* doc,
+                                             DataAction action, Run* chosen) {
+  auto arguments = std::make_shared<DataArguments>();
+  CLI::App* sub = parent->add_subcommand(name, doc);
+  sub->add_option("URI", arguments->sources, "Paths, URIs, patterns, or folders ending with '/'")
+      ->required();
+  if (action == &Copy)
+    sub->add_option("TO", arguments->target, "Path or URI; a folder if it ends with '/'")
+        ->required();
+  if (action == &Head || action == &Count || action == &ShowSchema) {
+    sub->add_option(
+           "--format", arguments->format,
+           "text, csv, tsv, libsvm, libffm, jsonl or tfrecord [by the first name's ending]")
+        ->type_name("FORMAT");
+    sub->add_option("--max-bad", arguments->max_bad,
+                    "Malformed records that are tolerated, in per cent of all")
+        ->check(CLI::Range(0.0, 100.0).description(""))
+        ->type_name("PERCENT");
+  }
+  if (action == &Head || action == &ShowSchema)
+    sub->add_option("-n,--records", arguments->records,
+                    action == &Head ? "Records to print [10]" : "Records to look at [1000]")
+        ->type_name("N");
+  sub->fallthrough();  // --json is the parent's
+  sub->callback([arguments, action, chosen] {
+    *chosen = [arguments, action](const Context& context) { return action(context, *arguments); };
+  });
+  return arguments;
+}
+
+constexpr const char* kDataFooter = R"help(Examples:
+  shoal data ls 's3://bucket/news/part-*.txt'
+  shoal data schema s3://bucket/people.csv
+  shoal data head -n 3 https://example.org/clicks.tfrecord.gz
+  shoal data count --max-bad 0.1 s3://bucket/events.jsonl
+  shoal data copy s3://bucket/news/ news/
+
+Sources are local paths, http:// and https:// URLs, and s3://BUCKET/KEY; credentials come from the
+environment or the profile files of the AWS tools (docs/data.md).)help";
+
+}  // namespace
+
+void AddData(CLI::App& app, Run* chosen) {
+  CLI::App* sub = app.add_subcommand("data", "Look at data wherever it is, and copy it");
+  AddDataAction(sub, "ls", "List objects with their lengths", &List, chosen);
+  AddDataAction(sub, "schema", "Infer the columns and their types", &ShowSchema, chosen)->records =
+      1000;
+  AddDataAction(sub, "head", "Print the first records", &Head, chosen);
+  AddDataAction(sub, "count", "Count the records, and those that are malformed", &Count, chosen);
+  AddDataAction(sub, "copy", "Copy objects", &Copy, chosen);
+  sub->add_flag("--json")->description("Print JSON, one object per line");
+  sub->require_subcommand(1);
+  sub->footer(kDataFooter);
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,249 @@
+#include "data/formats/record_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/json.h"
+#include "data/examples/csv.h"
+#include "data/formats/tfrecord.h"
+
+namespace shoal::data {
+namespace {
+
+constexpr size_t kReadBlock = 256 << 10;
+constexpr uint64_t kEnoughToJudge = 10'000;  // records, before a share of them ends a pass
+
+struct FormatName {
+  std::string_view name;
+  RecordFormat format;
+};
+constexpr std::array<FormatName, 10> kFormats = {{{"text", RecordFormat::kText},
+                                                  {"csv", RecordFormat::kCsv},
+                                                  {"tsv", RecordFormat::kTsv},
+                                                  {"libsvm", RecordFormat::kLibsvm},
+                                                  {"libffm", RecordFormat::kLibffm},
+                                                  {"jsonl", RecordFormat::kJsonLines},
+                                                  {"tfrecord", RecordFormat::kTfRecord},
+                                                  {"svm", RecordFormat::kLibsvm},
+                                                  {"ffm", RecordFormat::kLibffm},
+                                                  {"ndjson", RecordFormat::kJsonLines}}};
+constexpr size_t kChosen = 7;  // of them; the others are endings of files
+
+std::vector<std::string> RowCells(std::string_view line, char delimiter, bool* closed) {
+  std::vector<std::string> cells;
+  std::string room;
+  std::string_view cell;
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  *closed = true;
+  while (at <= end && cells.size() <= kMaxCsvColumns) {
+    *closed = NextCell(&at, end, delimiter, &room, &cell);
+    if (!*closed) break;
+    cells.emplace_back(cell);
+  }
+  return cells;
+}
+
+bool IsTable(RecordFormat format) {
+  return format == RecordFormat::kCsv || format == RecordFormat::kTsv;
+}
+
+}  // namespace
+
+Result<RecordFormat> ParseRecordFormat(const std::string& name) {
+  std::string known;
+  for (size_t i = 0; i < kFormats.size(); ++i) {
+    if (kFormats[i].name == name) return kFormats[i].format;
+    if (i < kChosen) known += (i == 0 ? "" : ", ") + std::string(kFormats[i].name);
+  }
+  return InvalidArgument("format: got " + name.substr(0, 40) + ", expected one of " + known);
+}
+
+std::string_view NameOf(RecordFormat format) {
+  for (const FormatName& one : kFormats) {
+    if (one.format == format) return one.name;
+  }
+  return "";
+}
+
+RecordFormat FormatOfPath(std::string_view path) {
+  if (path.find("://") != std::string_view::npos) path = path.substr(0, path.find('?'));
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (path.ends_with(packed)) path.remove_suffix(packed.size());
+  }
+  const std::string_view ending = path.substr(path.rfind('.') + 1);
+  for (const FormatName& one : kFormats) {
+    if (one.name == ending) return one.format;
+  }
+  return ending == "tfrecords" ? RecordFormat::kTfRecord : RecordFormat::kText;
+}
+
+Content ContentOf(RecordFormat format) {
+  return format == RecordFormat::kTfRecord ? Content::kBytes : Content::kText;
+}
+
+std::string BadRecord::text() const {
+  return fmt::format("{}:{} (byte {}): {}", file, number, offset, reason);
+}
+
+RecordReader::RecordReader(Corpus corpus, RecordFormat format, RecordOptions options)
+    : corpus_(std::move(corpus)), format_(format), options_(options) {}
+RecordReader::~RecordReader() = default;
+
+Result<bool> RecordReader::OpenNext() {
+  if (next_file_ == corpus_.files().size()) return false;
+  TRY_ASSIGN(stream_, TextStream::Open(corpus_.files()[next_file_++]));
+  buffer_.clear();
+  used_ = 0;
+  at_end_ = false;
+  buffer_at_ = 0;
+  number_ = 0;
+  return true;
+}
+
+// Reads until `size` bytes are there behind `used_`; false if the file ends before.
+Result<bool> RecordReader::Ensure(size_t size) {
+  while (buffer_.size() - used_ < size && !at_end_) {
+    if (used_ > 0) {
+      buffer_.erase(0, used_);
+      buffer_at_ += used_;
+      used_ = 0;
+    }
+    const size_t before = buffer_.size();
+    const size_t want = std::max(kReadBlock, std::min(size - before, before + kReadBlock));
+    buffer_.resize(before + want);
+    auto got = stream_->Read(buffer_.data() + before, want);
+    buffer_.resize(before + got.value_or(0));
+    if (!got.ok()) return got.status();
+    bytes_read_ += *got;
+    at_end_ = *got == 0;
+  }
+  return buffer_.size() - used_ >= size;
+}
+
+// A line that is too long is passed over without being kept.
+Result<bool> RecordReader::NextLine(Record* record, std::string* fault) {
+  size_t searched = 0;
+  bool too_long = false;
+  const uint64_t begin = buffer_at_ + used_;
+  for (;;) {
+    const size_t newline = buffer_.find('\n', used_ + searched);
+    const bool found = newline != std::string::npos;
+    if (found || at_end_) {
+      const size_t end = found ? newline : buffer_.size();
+      if (!found && end == used_ && !too_long) return false;
+      std::string_view line = std::string_view(buffer_).substr(used_, end - used_);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      used_ = found ? end + 1 : end;
+      *record = {line, next_file_ - 1, begin, ++number_};
+      if (too_long) *fault = fmt::format("the line is longer than {} MiB", kMaxRecord >> 20);
+      return true;
+    }
+    searched = buffer_.size() - used_;
+    if (searched > kMaxRecord) {
+      too_long = true;
+      used_ = buffer_.size();
+      searched = 0;
+    }
+    TRY(Ensure(searched + 1).status());
+  }
+}
+
+Result<bool> RecordReader::NextTfRecord(Record* record, std::string* fault) {
+  TRY_ASSIGN(const bool head, Ensure(kTfRecordHead));
+  const uint64_t begin = buffer_at_ + used_;
+  const auto broken = [&](const std::string& what) {
+    return DataLoss(fmt::format("{}, record {} at byte {}: {}",
+                                corpus_.files()[next_file_ - 1].path.string(), number_ + 1, begin,
+                                what));
+  };
+  if (!head) {
+    if (buffer_.size() == used_) return false;
+    return broken("the file ends inside a record");
+  }
+  const auto length = TfRecordLength(std::string_view(buffer_).substr(used_, kTfRecordHead));
+  if (!length.ok()) return broken(length.status().message());
+  if (*length > kMaxRecord)
+    return broken(fmt::format("it has {} bytes, more than {} MiB", *length, kMaxRecord >> 20));
+  const auto size = static_cast<size_t>(*length);
+  TRY_ASSIGN(const bool whole, Ensure(kTfRecordHead + size + kTfRecordFoot));
+  if (!whole) return broken("the file ends inside a record");
+  const std::string_view bytes = std::string_view(buffer_).substr(used_ + kTfRecordHead, size);
+  const std::string_view foot =
+      std::string_view(buffer_).substr(used_ + kTfRecordHead + size, kTfRecordFoot);
+  if (!MatchesMaskedCrc(bytes, foot)) *fault = "its checksum is wrong";
+  used_ += kTfRecordHead + size + kTfRecordFoot;
+  *record = {bytes, next_file_ - 1, begin, ++number_};
+  return true;
+}
+
+// What is wrong with the record; empty: nothing.
+std::string RecordReader::FaultOf(const Record& record) {
+  if (format_ == RecordFormat::kJsonLines) {
+    const auto parsed = ParseJsonObject(record.bytes);
+    return parsed.ok() ? "" : "it is no JSON object: " + parsed.status().message();
+  }
+  if (!IsTable(format_)) return "";
+  bool closed = true;
+  const char delimiter = format_ == RecordFormat::kTsv ? '\t' : ',';
+  const size_t cells = RowCells(record.bytes, delimiter, &closed).size();
+  if (!closed) return "a quote is not closed";
+  if (cells == columns_.size()) return "";
+  return fmt::format("it has {} cells, expected {}", cells, columns_.size());
+}
+
+Status RecordReader::CheckShare(bool at_end) const {
+  const uint64_t all = good_ + bad_;
+  if (bad_ == 0 || (options_.max_bad > 0 && !at_end && all < kEnoughToJudge)) return Status::Ok();
+  if (static_cast<double>(bad_) <= options_.max_bad * static_cast<double>(all)) return Status::Ok();
+  std::string text = fmt::format("{} of {} records are malformed, the first: {}", bad_, all,
+                                 first_bad_.front().text());
+  if (options_.max_bad == 0) text = first_bad_.front().text();
+  return InvalidArgument(text);
+}
+
+Status RecordReader::CountBad(const Record& record, std::string reason) {
+  ++bad_;
+  if (first_bad_.size() < kKeptBadRecords) {
+    first_bad_.push_back({corpus_.files()[record.file].path.string(), record.offset, record.number,
+                          std::move(reason)});
+  }
+  return CheckShare(false);
+}
+
+Result<bool> RecordReader::Next(Record* record) {
+  for (;;) {
+    if (stream_ == nullptr) {
+      TRY_ASSIGN(const bool opened, OpenNext());
+      if (!opened) {
+        TRY(CheckShare(true));
+        return false;
+      }
+    }
+    std::string fault;
+    TRY_ASSIGN(const bool more, format_ == RecordFormat::kTfRecord ? NextTfRecord(record, &fault)
+                                                                   : NextLine(record, &fault));
+    if (!more) {
+      stream_.reset();
+      continue;
+    }
+    if (fault.empty() && format_ != RecordFormat::kTfRecord && record->bytes.empty()) continue;
+    if (fault.empty() && IsTable(format_) && record->number == 1) {
+      bool closed = true;
+      auto cells = RowCells(record->bytes, format_ == RecordFormat::kTsv ? '\t' : ',', &closed);
+      if (columns_.empty()) columns_ = std::move(cells);
+      continue;
+    }
+    if (fault.empty()) fault = FaultOf(*record);
+    if (fault.empty()) {
+      ++good_;
+      return true;
+    }
+    TRY(CountBad(*record, std::move(fault)));
+  }
+}
+
+}  // namespace shoal::data
