@@ -132,7 +132,7 @@ class Stores(unittest.TestCase):
         with open(self.home.path("far", "weights.bin"), "rb") as one, open(self.home.path("near", "weights.bin"), "rb") as other:
             self.assertTrue(one.read() == other.read())
         # A folder with other things is no model's.
-        err = self.shoal("train", "logistic", "--data", paths[0], "--output", "s3://bucket/clicks", code=1)
+        err = self.shoal("train", "logistic", "--data", paths[0], "--output", "s3://bucket/clicks", code=2)
         self.assertIn("no model.json", err)
 
     def test_trains_words_from_a_store(self):

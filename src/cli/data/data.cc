@@ -22,9 +22,8 @@ namespace shoal::cli {
 namespace {
 
 struct DataArguments {
-  std::vector<std::string> sources;
-  std::string target;  // of copy
-  std::string format;  // empty: by the first name
+  std::vector<std::string> sources;  // of copy the last is its target
+  std::string format;                // empty: by the first name
   uint64_t records = 10;
   double max_bad = 0;  // per cent
 };
@@ -220,17 +219,20 @@ std::string TargetOf(const std::string& source, const std::string& target, bool 
   return target + (target.ends_with('/') ? "" : "/") + source.substr(source.rfind('/') + 1);
 }
 
-int Copy(const Context& context, const DataArguments& arguments) {
+int Copy(const Context& context, const DataArguments& given) {
+  DataArguments arguments = given;
+  const std::string target = arguments.sources.back();
+  arguments.sources.pop_back();
   data::ObjectStores stores;
   const auto found = ListAll(arguments, &stores);
   if (!found.ok()) return PrintError(found.status());
-  const bool folder = found->size() > 1 || arguments.target.ends_with('/');
+  const bool folder = found->size() > 1 || target.ends_with('/');
   uint64_t total = 0;
   uint64_t done = 0;
   for (const data::ObjectInfo& one : *found) total += one.bytes;
   ProgressLine progress(context, "copied");
   for (const data::ObjectInfo& one : *found) {
-    const std::string to = TargetOf(one.uri, arguments.target, folder);
+    const std::string to = TargetOf(one.uri, target, folder);
     const auto copied = data::CopyObject(&stores, one.uri, to, [&](uint64_t bytes) {
       done += bytes;
       progress.Update(done, total);
@@ -255,15 +257,24 @@ int Copy(const Context& context, const DataArguments& arguments) {
 
 using DataAction = int (*)(const Context&, const DataArguments&);
 
-std::shared_ptr<DataArguments> AddDataAction(CLI::App* parent, const char* name, const char* doc,
+struct DataActionText {
+  std::string name;
+  std::string doc;
+  std::string example;  // after "shoal data "
+};
+
+std::shared_ptr<DataArguments> AddDataAction(CLI::App* parent, const DataActionText& text,
                                              DataAction action, Run* chosen) {
   auto arguments = std::make_shared<DataArguments>();
-  CLI::App* sub = parent->add_subcommand(name, doc);
-  sub->add_option("URI", arguments->sources, "Paths, URIs, patterns, or folders ending with '/'")
-      ->required();
-  if (action == &Copy)
-    sub->add_option("TO", arguments->target, "Path or URI; a folder if it ends with '/'")
-        ->required();
+  CLI::App* sub = parent->add_subcommand(text.name, text.doc);
+  sub->footer("Examples:\n  shoal data " + text.example);
+  const bool copies = action == &Copy;
+  CLI::Option* const names = sub->add_option(
+      copies ? "FROM… TO" : "URI", arguments->sources,
+      copies ? "Sources as of ls, and at the end a path or URI; a folder if it ends with '/'"
+             : "Paths, URIs, patterns, or folders ending with '/'");
+  names->required();
+  if (copies) names->expected(2, CLI::detail::expected_max_vector_size);
   if (action == &Head || action == &Count || action == &ShowSchema) {
     sub->add_option(
            "--format", arguments->format,
@@ -288,23 +299,29 @@ std::shared_ptr<DataArguments> AddDataAction(CLI::App* parent, const char* name,
 constexpr const char* kDataFooter = R"help(Examples:
   shoal data ls 's3://bucket/news/part-*.txt'
   shoal data schema s3://bucket/people.csv
-  shoal data head -n 3 https://example.org/clicks.tfrecord.gz
-  shoal data count --max-bad 0.1 s3://bucket/events.jsonl
+  shoal data head -n 3 events.jsonl
+  shoal data count --max-bad 0.1 events.jsonl
   shoal data copy s3://bucket/news/ news/
 
-Sources are local paths, http:// and https:// URLs, and s3://BUCKET/KEY; credentials come from the
-environment or the profile files of the AWS tools (docs/data.md).)help";
+Sources are local paths, http:// and https:// URLs, s3://BUCKET/KEY and webhdfs://HOST:PORT/PATH;
+credentials come from the environment or the profile files of the AWS tools (docs/data.md).)help";
 
 }  // namespace
 
 void AddData(CLI::App& app, Run* chosen) {
   CLI::App* sub = app.add_subcommand("data", "Look at data wherever it is, and copy it");
-  AddDataAction(sub, "ls", "List objects with their lengths", &List, chosen);
-  AddDataAction(sub, "schema", "Infer the columns and their types", &ShowSchema, chosen)->records =
-      1000;
-  AddDataAction(sub, "head", "Print the first records", &Head, chosen);
-  AddDataAction(sub, "count", "Count the records, and those that are malformed", &Count, chosen);
-  AddDataAction(sub, "copy", "Copy objects", &Copy, chosen);
+  AddDataAction(sub, {"ls", "List objects with their lengths", "ls 's3://bucket/news/part-*.txt'"},
+                &List, chosen);
+  AddDataAction(sub,
+                {"schema", "Infer the columns and their types", "schema s3://bucket/people.csv"},
+                &ShowSchema, chosen)
+      ->records = 1000;
+  AddDataAction(sub, {"head", "Print the first records", "head -n 3 events.jsonl"}, &Head, chosen);
+  AddDataAction(sub,
+                {"count", "Count the records, and those that are malformed",
+                 "count --max-bad 0.1 events.jsonl"},
+                &Count, chosen);
+  AddDataAction(sub, {"copy", "Copy objects", "copy s3://bucket/news/ news/"}, &Copy, chosen);
   sub->add_flag("--json")->description("Print JSON, one object per line");
   sub->require_subcommand(1);
   sub->footer(kDataFooter);

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 
 #include "api/process/backup.h"
@@ -17,6 +18,7 @@
 #include "cli/terminal/stop_signals.h"
 #include "cli/version.h"
 #include "controller/files/state_home.h"
+#include "engine/process/task_process.h"
 #include "net/address.h"
 #include "net/event_loop.h"
 
@@ -174,6 +176,8 @@ void ReloadQueues(bool json, const std::string& file, api::Server* server) {
 }
 
 int Serve(const Context& context, const ServerArguments& arguments) {
+  // Jobs of a team must not read with the credentials of whoever started the server.
+  for (const std::string& name : engine::StoreVariables()) ::unsetenv(name.c_str());
   Result<api::ServerOptions> options = OptionsOf(context, arguments);
   if (!options.ok()) return PrintError(options.status());
   net::Loop loop;

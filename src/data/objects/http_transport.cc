@@ -36,6 +36,14 @@ bool IsRedirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
+// "https://h: https://h: it is so" → "https://h: it is so": client and session name the server.
+Status WithoutRepeated(const Status& status) {
+  const std::string& text = status.message();
+  const std::string first = text.substr(0, text.find(": ") + 2);
+  if (!text.starts_with(first + first)) return status;
+  return {status.code(), text.substr(first.size())};
+}
+
 std::string Beginning(const std::string& body) {
   constexpr size_t kMost = 200;
   std::string text;
@@ -140,7 +148,8 @@ Result<net::HttpReply> HttpTransport::Exchange(const std::string& server, Reach 
   TRY(CheckByProxy(server, reach));
   TRY_ASSIGN(Server * to, Find(server, reach));
   const Server::Turn turn(to);
-  return to->session->Call(request, context_.retry.timeout, max_body);
+  auto reply = to->session->Call(request, context_.retry.timeout, max_body);
+  return reply.ok() ? std::move(reply) : Result<net::HttpReply>(WithoutRepeated(reply.status()));
 }
 
 Result<net::HttpReply> HttpTransport::RunOnce(const TransportCall& call) {

@@ -37,6 +37,23 @@ TaskEnd DecodeWaitStatus(int wait_status) {
   return end;
 }
 
+const std::vector<std::string>& StoreVariables() {
+  static const std::vector<std::string> names = {"AWS_ACCESS_KEY_ID",
+                                                 "AWS_SECRET_ACCESS_KEY",
+                                                 "AWS_SESSION_TOKEN",
+                                                 "AWS_PROFILE",
+                                                 "AWS_SHARED_CREDENTIALS_FILE",
+                                                 "AWS_CONFIG_FILE",
+                                                 "AWS_REGION",
+                                                 "AWS_DEFAULT_REGION",
+                                                 "AWS_ENDPOINT_URL",
+                                                 "AWS_ENDPOINT_URL_S3",
+                                                 "AWS_CA_BUNDLE",
+                                                 "HADOOP_USER_NAME",
+                                                 "HDFS_DELEGATION_TOKEN"};
+  return names;
+}
+
 std::vector<std::string> CleanEnvironment() {
   static constexpr std::string_view kKept[] = {
       "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
@@ -57,6 +74,7 @@ std::vector<std::string> CleanEnvironment() {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('='));
     const bool keep = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept) ||
+                      std::ranges::find(StoreVariables(), name) != StoreVariables().end() ||
                       name.starts_with("LC_");
     if (keep) kept.emplace_back(text);
   }
@@ -70,7 +88,9 @@ std::vector<std::string> EnvironmentOf(const UserIds& user, const std::string& j
       "XDG_CACHE_HOME", "XDG_DATA_HOME", "SHOAL_HOME", "SHOAL_CACHE", "SHOAL_GPU_DIR",
       "TMPDIR"};
   std::erase_if(environment, [](std::string_view entry) {
-    return std::ranges::find(kOfOneUser, entry.substr(0, entry.find('='))) != std::end(kOfOneUser);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    return std::ranges::find(kOfOneUser, name) != std::end(kOfOneUser) ||
+           std::ranges::find(StoreVariables(), name) != StoreVariables().end();
   });
   constexpr size_t kEntryBytes = 16384;
   std::vector<char> buffer(kEntryBytes);

@@ -18,6 +18,10 @@ inline constexpr const char* kDirVariable = "SHOAL_JOB_DIR";
 
 // PATH, HOME, LANG and the other variables of this process that a user's program needs.
 std::vector<std::string> CleanEnvironment();
+// The variables that say where a user's object stores are and give credentials for them
+// (docs/data.md). They are among those that CleanEnvironment keeps; a process that runs jobs of
+// other people takes them out of its environment first.
+const std::vector<std::string>& StoreVariables();
 
 // An environment for a task of another user: HOME, USER, LOGNAME and SHELL of that user (without an
 // entry of the machine's users: `job_dir` as HOME), and none of the directories that this process's

@@ -16,6 +16,7 @@ _METRONOME = "needs Metronome; tests/e2e/metronome_test.py runs it with a double
 _FRAMEWORK = "needs the framework; script/test --matrix runs it"
 _NUMPY = "needs numpy or PyTorch and the Python module; tests/e2e/python/embedding_test.py runs it"
 _SERVER = "serves until it is stopped, or needs such a server; tests/e2e/server runs it"
+_STORE = "needs an S3 server; tests/e2e/stores_test.py runs it with one"
 _IMAGE = "the program is in its image only"
 _SMALL = "the job of the tests has two workers and no such line"
 _NUMBERS = "the job of the tests reports no numbers; tests/e2e/curves_test.py draws those of a real one"
@@ -102,6 +103,13 @@ INSTEAD = {
         ("shoal webhook set --help | grep -q -e --url-file", 0, _SERVER),
     "shoal webhook list": ("shoal webhook list", 1, _SERVER),
     "shoal webhook remove ops": ("shoal webhook remove ops", 1, _SERVER),
+    "shoal train logistic --data 's3://bucket/clicks/part-*.libsvm' --output s3://bucket/models/clicks":
+        ("shoal train logistic --data 's3:///part-*.libsvm' --output clicks", 2, _STORE),
+    "shoal train word2vec --data https://example.org/news.txt.gz --output vectors":
+        ("shoal train word2vec --data https://a@b/news.txt.gz --output vectors", 2, _STORE),
+    "shoal data ls 's3://bucket/news/part-*.txt'": ("shoal data ls 'news/*.txt'", 0, _STORE),
+    "shoal data schema s3://bucket/people.csv": ("shoal data schema people.csv", 0, _STORE),
+    "shoal data copy s3://bucket/news/ news/": ("shoal data copy news/ copied/", 0, _STORE),
     "shoal submit job.yaml --server https://ml.example:7117 --team research":
         ("shoal submit job.yaml --server http://127.0.0.1:1 --team research", 3, _SERVER),
     "shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes":
