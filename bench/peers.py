@@ -12,7 +12,7 @@ import measure
 ENVIRONMENT = os.path.join(measure.CACHE, "peers")
 PYTHON = os.path.join(ENVIRONMENT, "bin", "python3")
 REQUIRED, OPTIONAL = "gensim==4.4.0", "fasttext-wheel==0.9.2"
-STORE = "moto[s3,server]==5.2.5"  # an S3 server, with boto3: for tests/e2e/stores_test.py
+STORE = "moto[s3,server]==5.2.5"  # an S3 server, with boto3: for tests/e2e/stores/s3_test.py
 
 
 def has(module):

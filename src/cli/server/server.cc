@@ -176,7 +176,7 @@ void ReloadQueues(bool json, const std::string& file, api::Server* server) {
 }
 
 int Serve(const Context& context, const ServerArguments& arguments) {
-  // Jobs of a team must not read with the credentials of whoever started the server.
+  // Jobs of a team must not read with the credentials of the server's own environment.
   for (const std::string& name : engine::StoreVariables()) ::unsetenv(name.c_str());
   Result<api::ServerOptions> options = OptionsOf(context, arguments);
   if (!options.ok()) return PrintError(options.status());

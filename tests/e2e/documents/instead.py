@@ -16,7 +16,7 @@ _METRONOME = "needs Metronome; tests/e2e/metronome_test.py runs it with a double
 _FRAMEWORK = "needs the framework; script/test --matrix runs it"
 _NUMPY = "needs numpy or PyTorch and the Python module; tests/e2e/python/embedding_test.py runs it"
 _SERVER = "serves until it is stopped, or needs such a server; tests/e2e/server runs it"
-_STORE = "needs an S3 server; tests/e2e/stores_test.py runs it with one"
+_STORE = "needs an S3 server; tests/e2e/stores/s3_test.py runs it with one"
 _IMAGE = "the program is in its image only"
 _SMALL = "the job of the tests has two workers and no such line"
 _NUMBERS = "the job of the tests reports no numbers; tests/e2e/curves_test.py draws those of a real one"
@@ -107,7 +107,7 @@ INSTEAD = {
         ("shoal train logistic --data 's3:///part-*.libsvm' --output clicks", 2, _STORE),
     "shoal train word2vec --data https://example.org/news.txt.gz --output vectors":
         ("shoal train word2vec --data https://a@b/news.txt.gz --output vectors", 2, _STORE),
-    "shoal data ls 's3://bucket/news/part-*.txt'": ("shoal data ls 'news/*.txt'", 0, _STORE),
+    "shoal data ls 's3://bucket/news/part-*.txt'": ("shoal data ls 'news/*'", 0, _STORE),
     "shoal data schema s3://bucket/people.csv": ("shoal data schema people.csv", 0, _STORE),
     "shoal data copy s3://bucket/news/ news/": ("shoal data copy news/ copied/", 0, _STORE),
     "shoal submit job.yaml --server https://ml.example:7117 --team research":

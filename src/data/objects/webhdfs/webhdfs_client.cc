@@ -43,10 +43,11 @@ WebHdfsClient::WebHdfsClient(WebHdfsSettings settings, const ObjectUri& place,
   while (!rest.empty()) {
     const size_t comma = std::min(rest.find(','), rest.size());
     std::string node(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (node.empty()) continue;
     if (node.find(':') == std::string::npos)
       node += place.scheme == ObjectScheme::kWebHdfsTls ? ":9871" : ":9870";
-    if (!node.empty()) nodes_.push_back(scheme + node);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    nodes_.push_back(scheme + node);
   }
 }
 

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "bench")]
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "..", "..", "bench")]
 import harness  # noqa: E402
 import logistic_test  # noqa: E402
 import peers  # noqa: E402
