@@ -51,7 +51,7 @@ class Hdfs(unittest.TestCase):
         self.log = open(self.home.path("hdfs.log"), "w", encoding="utf-8")
         self.addCleanup(self.log.close)
         self.cluster = subprocess.Popen(
-            ["java", "-Xmx700m", "-cp", f"{JARS}/*", os.path.join(HERE, "MiniHdfs.java"), self.home.path("hdfs")],
+            ["java", "-Xmx700m", "-Dhadoop.root.logger=ERROR", "-cp", f"{JARS}/*", os.path.join(HERE, "MiniHdfs.java"), self.home.path("hdfs")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.addCleanup(self.stop)
         urls = self.said("READY").split()[1:]
