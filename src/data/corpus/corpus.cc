@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "data/text/sequence_digest.h"
 
 namespace shoal::data {
@@ -42,12 +42,12 @@ struct Corpus::State {
   uint64_t stored_bytes = 0;
   uint64_t fingerprint = 0;
 
-  mutable std::mutex mu;
+  mutable Mutex mu;
   mutable std::unordered_map<size_t, uint64_t> measured;  // text bytes by file; guarded by mu
 
   // One thread measures a file; the other threads of the process wait for the result.
   Result<uint64_t> TextBytes(size_t file) const {
-    std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     const auto found = measured.find(file);
     if (found != measured.end()) return found->second;
     TRY_ASSIGN(const uint64_t bytes, MeasureText(files[file]));
@@ -128,7 +128,7 @@ Corpus Corpus::WithCopies(const std::map<size_t, std::filesystem::path>& copies)
   state->stored_bytes = state_->stored_bytes;
   state->fingerprint = state_->fingerprint;
   {
-    std::lock_guard lock(state_->mu);
+    const MutexLock lock(state_->mu);
     state->measured = state_->measured;
   }
   for (const auto& [file, path] : copies) state->files.at(file).path = path;

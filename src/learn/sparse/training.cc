@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "learn/task/memory.h"
 
 namespace shoal::learn::sparse {
@@ -412,7 +413,7 @@ void Training::EndEpoch() {
   json::object event{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
   if (!held_out_.empty()) event["held_out"] = QualityJson(quality.held_out);
   setup_.reporter->Event(event);
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   reported_ = quality;
 }
 
@@ -439,12 +440,12 @@ void Training::RunThread(Thread& thread) {
     }
     barrier_.ArriveAndWait([this] { WithinMemory([this] { PlanRound(); }); });
   }
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (--running_ == 0) done_.notify_all();
 }
 
 void Training::Fail(const Status& status) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (status_.ok()) status_ = status;
   failed_.store(true);
 }
@@ -497,7 +498,7 @@ void Training::Report(bool last) {
                         {"unit", "examples"},
                         {"phase", "train"}};
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (reported_.epoch > 0) {
       const bool held_out = reported_.held_out.examples > 0;
       progress["loss"] = held_out ? reported_.held_out.log_loss : reported_.train_loss;
@@ -516,8 +517,8 @@ void Training::Report(bool last) {
 }
 
 Status Training::Monitor() {
-  std::unique_lock lock(mu_);
-  while (!done_.wait_for(lock, kReport, [this] { return running_ == 0; })) {
+  MutexLock lock(mu_);
+  while (!done_.wait_for(lock, kReport, [this]() REQUIRES(mu_) { return running_ == 0; })) {
     lock.unlock();
     Report(false);
     lock.lock();
@@ -540,7 +541,10 @@ Status Training::Run(std::vector<Position> from) {
   // No worker pushes before all have begun from the same state.
   if (setup_.workers > 1 && setup_.params.deterministic)
     TRY(setup_.client->Barrier("begin", kNoTimeout));
-  running_ = threads_.size();
+  {
+    const MutexLock lock(mu_);
+    running_ = threads_.size();
+  }
   std::vector<std::thread> threads;
   for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });
   const Status trained = Monitor();

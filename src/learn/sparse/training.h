@@ -7,12 +7,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/exchange/exchange_meter.h"
@@ -154,11 +153,11 @@ class Training {
   Duration cost_{};        // of the last one
   std::vector<EpochQuality> curve_;
 
-  std::mutex mu_;
-  std::condition_variable done_;
-  size_t running_ = 0;     // guarded by mu_
-  Status status_;          // guarded by mu_; the first error
-  EpochQuality reported_;  // guarded by mu_; the latest of curve_
+  Mutex mu_;
+  CondVar done_;
+  size_t running_ GUARDED_BY(mu_) = 0;
+  Status status_ GUARDED_BY(mu_);          // the first error
+  EpochQuality reported_ GUARDED_BY(mu_);  // the latest of curve_
 };
 
 }  // namespace shoal::learn::sparse

@@ -283,7 +283,7 @@ class ProgressPublisher {
  public:
   ProgressPublisher(ps::Client* client, std::string progress)
       : thread_([client, progress = std::move(progress)](const std::stop_token& stop) {
-          std::mutex mu;
+          std::mutex mu;  // not checked: only the thread's own
           std::condition_variable_any stopped;
           std::unique_lock lock(mu);
           int64_t told = -1;  // at how many restarts
