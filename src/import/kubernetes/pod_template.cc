@@ -249,7 +249,16 @@ void ReadMetadata(FieldReader* document, JobBuilder* builder) {
   builder->job()->limits.stop_grace = kGrace;
   auto metadata = document->ReadObject("metadata");
   if (!metadata) return;
-  if (const auto name = metadata->ReadText("name")) builder->SetName(*name);
+  const auto name = metadata->ReadText("name");
+  if (name && !name->empty()) {
+    builder->SetName(*name);
+  } else if (const auto prefix = metadata->ReadText("generateName")) {
+    builder->SetName(NameOfPrefix(*prefix));
+    metadata->AddLoss("generateName",
+                      job::PrintableText(*prefix) +
+                          " said how its name begins; kept as the name, to which Shoal adds an ID",
+                      true);
+  }
   builder->job()->kubernetes.name_space = metadata->ReadText("namespace").value_or("");
   ReadPodMetadata(&*metadata, &builder->job()->kubernetes);
   metadata->ReportUnread("ObjectMeta");
