@@ -799,19 +799,17 @@ TEST(Marathon, AnAppThatNamesNoPortHasOne) {
 
 TEST(Marathon, WaitsOfMoreThanAnHourAreMentioned) {
   const auto mentioned = [](const std::string& seconds) {
-    const auto imported = ImportText(
-        R"({"id":"/a","cmd":"a","maxLaunchDelaySeconds":)" + seconds + "}", "f.json");
-    return imported.ok() &&
-           std::ranges::any_of((*imported)->losses, [](const ImportLoss& loss) {
+    const auto imported =
+        ImportText(R"({"id":"/a","cmd":"a","maxLaunchDelaySeconds":)" + seconds + "}", "f.json");
+    return imported.ok() && std::ranges::any_of((*imported)->losses, [](const ImportLoss& loss) {
              return loss.field == "maxLaunchDelaySeconds";
            });
   };
   EXPECT_TRUE(mentioned("36000"));
   EXPECT_FALSE(mentioned("3600"));
-  EXPECT_EQ(Import(R"({"id":"/a","cmd":"a","maxLaunchDelaySeconds":36000})")
-                .roles[0]
-                .restart.backoff_max,
-            std::chrono::hours(1));
+  EXPECT_EQ(
+      Import(R"({"id":"/a","cmd":"a","maxLaunchDelaySeconds":36000})").roles[0].restart.backoff_max,
+      std::chrono::hours(1));
 }
 
 TEST(Kubeflow, XgboostJobsOfTheirFirstOperatorAreTheSame) {
@@ -880,7 +878,7 @@ TEST(DmlcSubmit, FlagsBecomeRoles) {
   EXPECT_EQ(job.FindRole("server")->resources.memory_bytes, int64_t{1536} << 20);
   EXPECT_EQ(job.FindRole("worker")->env.at("A"), "3");
   EXPECT_EQ(job.FindRole("server")->env.at("A"), "1");
-  EXPECT_EQ(imported->losses.size(), 1u);
+  EXPECT_EQ(imported->losses.size(), 2u);
   const auto rabit = ImportDmlcSubmit({{"num-workers", {"3"}}}, {"./a"});
   ASSERT_TRUE(rabit.ok());
   EXPECT_EQ(rabit->job.framework, job::Framework::kRabit);
@@ -899,6 +897,18 @@ TEST(DmlcSubmit, WordsAreJoinedForBashAsThere) {
   const auto job = ImportDmlcSubmit({{"num-workers", {"2"}}, {"num-servers", {"1"}}}, {"a"})->job;
   EXPECT_EQ(job.FindRole("worker")->env.at("DMLC_TASK_ID"), "{{shoal.index}}");
   EXPECT_EQ(job.FindRole("server")->env.at("DMLC_TASK_ID"), "2");
+}
+
+TEST(DmlcSubmit, NumbersOfSeveralServersAreMentioned) {
+  for (const char* servers : {"1", "2"}) {
+    const auto imported =
+        ImportDmlcSubmit({{"num-workers", {"1"}}, {"num-servers", {servers}}}, {"a"});
+    ASSERT_TRUE(imported.ok()) << imported.status().message();
+    const bool mentioned = std::ranges::any_of(imported->losses, [](const ImportLoss& loss) {
+      return loss.sentence.find("DMLC_TASK_ID") != std::string::npos;
+    });
+    EXPECT_EQ(mentioned, std::string(servers) == "2");
+  }
 }
 
 TEST(DmlcSubmit, WrongFlagsAreNamed) {

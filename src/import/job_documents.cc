@@ -47,7 +47,7 @@ bool IsKubernetes(const Node& document) {
 
 // kubectl's YAML is 1.1, where a flag may also be written "True", "yes" or "on".
 void UseYaml11Flags(Node* node) {
-  constexpr std::string_view kTrue[] = {"True", "TRUE", "y",  "Y", "yes",
+  constexpr std::string_view kTrue[] = {"True", "TRUE", "y",  "Y",  "yes",
                                         "Yes",  "YES",  "on", "On", "ON"};
   constexpr std::string_view kFalse[] = {"False", "FALSE", "n",   "N",   "no",
                                          "No",    "NO",    "off", "Off", "OFF"};

@@ -202,9 +202,9 @@ void AddPlan(CLI::App& app, Run* chosen) {
       ->type_name("TASK");
   AddDirectoryOption(sub, &arguments->directory);
   AddDocumentOption(sub, &arguments->document);
-  sub->add_option("--engine", arguments->engine,
-                  "Print the request to this engine instead of the plan (local has none): " +
-                      EngineNames())
+  sub->add_option(
+         "--engine", arguments->engine,
+         "Print the request to this engine instead of the plan (local has none): " + EngineNames())
       ->type_name("NAME");
   sub->footer(kPlanFooter);
   sub->callback([arguments, chosen] {

@@ -74,9 +74,8 @@ std::optional<int64_t> FieldReader::ReadInteger(const std::string& name, int64_t
   if (node == nullptr) return std::nullopt;
   const auto value = node->kind == Node::Kind::kScalar ? WholeNumber(node->text) : std::nullopt;
   if (value && *value >= least && *value <= most) return value;
-  AddError(name,
-           "got " + job::DescribeNode(*node) + ", expected an integer " + Bounds(least, most) +
-               HintForVariable(node->text));
+  AddError(name, "got " + job::DescribeNode(*node) + ", expected an integer " +
+                     Bounds(least, most) + HintForVariable(node->text));
   return std::nullopt;
 }
 

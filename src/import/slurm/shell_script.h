@@ -22,7 +22,7 @@ struct ShellScript {
   std::set<std::string> used;      // variables read without a default (${NAME:-…} is left out)
   std::set<std::string> assigned;  // also by export, read, for
   std::map<std::string, std::string> values;  // what was assigned last, with its own variables
-  bool arguments = false;          // reads $1, $@ … outside of functions
+  bool arguments = false;                     // reads $1, $@ … outside of functions
 };
 
 // O(text). Single-quoted text and here-documents are not scanned. Never fails: unknown syntax is

@@ -6,32 +6,66 @@ namespace shoal::importer {
 namespace {
 
 // Set by every shell, by Shoal, or by the prelude (SLURMD_NODENAME).
-constexpr std::string_view kKnown[] = {
-    "HOME",          "USER",     "PWD",         "OLDPWD",      "PATH",      "SHELL",
-    "HOSTNAME",      "RANDOM",   "SECONDS",     "UID",         "LANG",      "TMPDIR",
-    "TERM",          "IFS",      "LOGNAME",     "RANK",        "REPLY",     "LD_LIBRARY_PATH",
-    "PYTHONPATH",    "EUID",     "PPID",        "OPTARG",      "OPTIND",    "CUDA_VISIBLE_DEVICES",
-    "WORLD_SIZE",    "LINENO",   "LOCAL_RANK",  "MASTER_ADDR", "FUNCNAME",  "MASTER_PORT",
-    "PIPESTATUS",    "SLURMD_NODENAME"};
+constexpr std::string_view kKnown[] = {"HOME",       "USER",
+                                       "PWD",        "OLDPWD",
+                                       "PATH",       "SHELL",
+                                       "HOSTNAME",   "RANDOM",
+                                       "SECONDS",    "UID",
+                                       "LANG",       "TMPDIR",
+                                       "TERM",       "IFS",
+                                       "LOGNAME",    "RANK",
+                                       "REPLY",      "LD_LIBRARY_PATH",
+                                       "PYTHONPATH", "EUID",
+                                       "PPID",       "OPTARG",
+                                       "OPTIND",     "CUDA_VISIBLE_DEVICES",
+                                       "WORLD_SIZE", "LINENO",
+                                       "LOCAL_RANK", "MASTER_ADDR",
+                                       "FUNCNAME",   "MASTER_PORT",
+                                       "PIPESTATUS", "SLURMD_NODENAME"};
 
 // Those of Slurm's variables that are set where sbatch or srun sets them.
-constexpr std::string_view kOfSlurm[] = {
-    "SLURM_JOB_ID",         "SLURM_JOBID",          "SLURM_JOB_NAME",        "SLURM_SUBMIT_DIR",
-    "SLURM_TMPDIR",         "SLURM_NODEID",         "SLURM_LOCALID",         "SLURM_PROCID",
-    "SLURM_NNODES",         "SLURM_NTASKS",         "SLURM_JOB_NUM_NODES",   "SLURM_NPROCS",
-    "SLURM_JOB_NODELIST",   "SLURM_NODELIST",       "SLURM_STEP_NUM_TASKS",  "SLURM_STEP_ID",
-    "SLURM_STEP_NODELIST",  "SLURM_STEP_NUM_NODES", "SLURM_CPUS_PER_TASK",   "SLURM_NTASKS_PER_NODE",
-    "SLURM_TASKS_PER_NODE", "SLURM_CPUS_ON_NODE",   "SLURM_JOB_CPUS_PER_NODE", "SLURM_GPUS",
-    "SLURM_GPUS_ON_NODE",   "SLURM_GPUS_PER_NODE",  "SLURM_GPUS_PER_TASK",   "SLURM_MEM_PER_CPU",
-    "SLURM_MEM_PER_GPU",    "SLURM_MEM_PER_NODE",   "SLURM_JOB_PARTITION",   "SLURM_JOB_ACCOUNT",
-    "SLURM_JOB_QOS"};
+constexpr std::string_view kOfSlurm[] = {"SLURM_JOB_ID",
+                                         "SLURM_JOBID",
+                                         "SLURM_JOB_NAME",
+                                         "SLURM_SUBMIT_DIR",
+                                         "SLURM_TMPDIR",
+                                         "SLURM_NODEID",
+                                         "SLURM_LOCALID",
+                                         "SLURM_PROCID",
+                                         "SLURM_NNODES",
+                                         "SLURM_NTASKS",
+                                         "SLURM_JOB_NUM_NODES",
+                                         "SLURM_NPROCS",
+                                         "SLURM_JOB_NODELIST",
+                                         "SLURM_NODELIST",
+                                         "SLURM_STEP_NUM_TASKS",
+                                         "SLURM_STEP_ID",
+                                         "SLURM_STEP_NODELIST",
+                                         "SLURM_STEP_NUM_NODES",
+                                         "SLURM_CPUS_PER_TASK",
+                                         "SLURM_NTASKS_PER_NODE",
+                                         "SLURM_TASKS_PER_NODE",
+                                         "SLURM_CPUS_ON_NODE",
+                                         "SLURM_JOB_CPUS_PER_NODE",
+                                         "SLURM_GPUS",
+                                         "SLURM_GPUS_ON_NODE",
+                                         "SLURM_GPUS_PER_NODE",
+                                         "SLURM_GPUS_PER_TASK",
+                                         "SLURM_MEM_PER_CPU",
+                                         "SLURM_MEM_PER_GPU",
+                                         "SLURM_MEM_PER_NODE",
+                                         "SLURM_JOB_PARTITION",
+                                         "SLURM_JOB_ACCOUNT",
+                                         "SLURM_JOB_QOS"};
 
 template <size_t n>
 bool IsIn(const std::string_view (&names)[n], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-void Add(std::string* list, const std::string& name) { *list += (list->empty() ? "" : ", ") + name; }
+void Add(std::string* list, const std::string& name) {
+  *list += (list->empty() ? "" : ", ") + name;
+}
 
 }  // namespace
 

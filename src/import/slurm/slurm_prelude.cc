@@ -33,8 +33,8 @@ SLURM_JOB_NODELIST=${SLURM_HOSTS:-$SLURMD_NODENAME}
 SLURM_NODELIST=$SLURM_JOB_NODELIST
 )";
 
-// The script stands for one that runs on the first node, so that node's name is the answer. Programs
-// that the script starts get their own.
+// The script stands for one that runs on the first node, so that node's name is the answer.
+// Programs that the script starts get their own.
 constexpr const char* kHostname = R"(hostname() {
   case "$SLURM_NNODES $*" in
     1' '*) command hostname "$@" ;;

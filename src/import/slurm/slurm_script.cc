@@ -458,8 +458,7 @@ class BatchScript {
       env["SLURM_JOB_PARTITION"] = builder_->job()->slurm.partition;
     if (!builder_->job()->slurm.account.empty())
       env["SLURM_JOB_ACCOUNT"] = builder_->job()->slurm.account;
-    if (!builder_->job()->slurm.qos.empty())
-      env["SLURM_JOB_QOS"] = builder_->job()->slurm.qos;
+    if (!builder_->job()->slurm.qos.empty()) env["SLURM_JOB_QOS"] = builder_->job()->slurm.qos;
     if (hosts.empty() && tasks_ > 1) env["SLURM_NTASKS"] = std::to_string(tasks_);
     ReadExport(role);
   }

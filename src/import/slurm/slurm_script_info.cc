@@ -19,8 +19,8 @@ constexpr std::string_view kValued =
     "ABCDFGJLMNPSTUWbcdegijmnopqrtwx";  // short options of srun with a value
 
 // Programs that start the program of their further words.
-constexpr std::string_view kStarters[] = {"env",     "timeout",  "nice",    "ionice", "stdbuf",
-                                          "numactl", "setsid",   "taskset", "time",   "xargs",
+constexpr std::string_view kStarters[] = {"env",     "timeout",  "nice",    "ionice",   "stdbuf",
+                                          "numactl", "setsid",   "taskset", "time",     "xargs",
                                           "chrt",    "unbuffer", "strace",  "parallel", "map"};
 constexpr int kDeepest = 8;  // variables in variables, shells in shells
 // Variables that srun's numbers of tasks come from, and that are no more than the job's.
@@ -42,8 +42,8 @@ std::vector<std::string> SplitWords(const std::string& text) {
 
 // "#!/usr/bin/env bash -l" → bash, -l.
 std::vector<std::string> Interpreter(std::string_view script) {
-  std::vector<std::string> words = SplitWords(
-      std::string(script.substr(2, std::min(script.find('\n'), script.size()) - 2)));
+  std::vector<std::string> words =
+      SplitWords(std::string(script.substr(2, std::min(script.find('\n'), script.size()) - 2)));
   if (words.size() > 1 && BaseName(words[0]) == "env") words.erase(words.begin());
   return words;
 }
@@ -96,9 +96,18 @@ class ScriptAnalyzer {
     return false;
   }
 
+  // The srun or mpirun that a prefix starts, `timeout 60 srun` or `$PREFIX srun`.
+  static std::vector<std::string>::const_iterator FindStarted(const ShellCommand& command) {
+    if (!IsStarter(BaseName(command.words[0]))) return command.words.end();
+    return std::ranges::find_if(command.words, [](const std::string& word) {
+      return BaseName(word) == "srun" || BaseName(word) == "mpirun";
+    });
+  }
+
   // The words of a command that a variable of the script or an eval begins: "$LAUNCH ./a" is
   // "srun -n 4 ./a" behind LAUNCH="srun -n 4".
   ShellCommand Resolve(ShellCommand command) const {
+    if (FindStarted(command) != command.words.end()) return command;
     for (int depth = 0; depth < kDeepest; ++depth) {
       std::string first = command.words[0];
       if (first.starts_with('$')) first = ValueOfVariable(first);
@@ -129,20 +138,16 @@ class ScriptAnalyzer {
 
   // Whether the program starts one that its further words name; a variable may.
   static bool IsStarter(const std::string& program) {
-    return program.starts_with('$') ||
-           std::ranges::find(kStarters, program) != std::end(kStarters);
+    return program.starts_with('$') || std::ranges::find(kStarters, program) != std::end(kStarters);
   }
 
   void ReadCommand(const ShellCommand& command, int depth) {
     const std::string program = BaseName(command.words[0]);
     if (program == "srun" && !command.captured) ReadStep(command, 0);
-    if (IsStarter(program)) {
-      const auto later = std::ranges::find_if(command.words, [](const std::string& word) {
-        return BaseName(word) == "srun" || BaseName(word) == "mpirun";
-      });
-      if (later != command.words.end()) info_.mpirun |= BaseName(*later) == "mpirun";
-      if (later != command.words.end() && BaseName(*later) == "srun" && !command.captured)
-        ReadStep(command, later - command.words.begin());
+    if (const auto later = FindStarted(command); later != command.words.end()) {
+      info_.mpirun |= BaseName(*later) == "mpirun";
+      if (BaseName(*later) == "srun" && !command.captured)
+        ReadStep(command, static_cast<size_t>(later - command.words.begin()));
     }
     if (program == "bash" || program == "sh") ReadShellText(command, depth);
     info_.mpirun = info_.mpirun || program == "mpirun" || program == "mpiexec" ||
@@ -244,7 +249,7 @@ class ScriptAnalyzer {
   // 0, and a loss, for a number that only the running script knows.
   int64_t CountOf(const std::string& text, int line) {
     if (const auto number = job::ParseInteger(text)) return std::clamp<int64_t>(*number, 0, kMost);
-    std::string plain = text;
+    std::string plain = text.substr(0, text.find(":-"));
     std::erase_if(plain, [](char c) { return c == '{' || c == '}'; });
     if (std::ranges::find(kOwnCounts, plain) == std::end(kOwnCounts)) {
       diagnostics_->AddLoss({line, 1}, "srun",

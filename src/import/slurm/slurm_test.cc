@@ -139,7 +139,9 @@ TEST(SlurmScript, OptionsOfStepsThatAreNotKeptAreTold) {
   EXPECT_NE(told("srun -o out.%t ./a").find("--output said where it writes"), std::string::npos);
   EXPECT_NE(told("srun --input=x ./a").find("--input said where it reads"), std::string::npos);
   EXPECT_NE(told("srun -n ${COUNT} ./a").find("is '${COUNT}'"), std::string::npos);
-  EXPECT_EQ(told("srun -n ${SLURM_NTASKS} ./a").find("number of tasks"), std::string::npos);
+  for (const char* own : {"${SLURM_NTASKS}", "${SLURM_NTASKS:-1}"})
+    EXPECT_EQ(told(std::string("srun -n ") + own + " ./a").find("number of tasks"),
+              std::string::npos);
   EXPECT_NE(told("declare -a ARGS=(\n  --container-image $IMAGE\n)\nsrun -l \"${ARGS[@]}\" ./a")
                 .find("ran in a container"),
             std::string::npos);
@@ -209,9 +211,10 @@ std::string Told(const std::string& options, const std::string& script) {
 TEST(SlurmScript, StepsThatVariablesAndShellsStartAreSeen) {
   for (const char* script :
        {"LAUNCH=\"srun --cpu-bind=cores\"\n$LAUNCH ./a", "A=srun\nB=\"${A} -l\"\n\"$B\" ./a",
-        "${LAUNCH:-srun} ./a", "$PREFIX srun ./a", "RUN=(srun -l)\n\"${RUN[@]}\" ./a",
-        "CMD=\"srun ./a\"\neval $CMD", "eval \"srun ./a\"", "bash -c \"cd x && srun ./a\"",
-        "export L=srun\nL+=' -l'\n$L ./a"}) {
+        "${LAUNCH:-srun} ./a", "$PREFIX srun ./a",
+        "PREFIX=\n[ -n \"$1\" ] && PREFIX=echo\n$PREFIX srun ./a",
+        "RUN=(srun -l)\n\"${RUN[@]}\" ./a", "CMD=\"srun ./a\"\neval $CMD", "eval \"srun ./a\"",
+        "bash -c \"cd x && srun ./a\"", "export L=srun\nL+=' -l'\n$L ./a"}) {
     const job::Job job = Lines("-N 2 --ntasks-per-node=2", script);
     EXPECT_EQ(job.roles[0].name, "task") << script;
     EXPECT_EQ(job.roles[0].processes, 2) << script;
