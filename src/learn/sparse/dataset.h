@@ -20,7 +20,11 @@ struct LoadedShard {
   data::ExampleSet set;
   std::vector<float> scales;  // of each example
 
-  Row RowOf(size_t i) const { return sparse::RowOf(set, i, scales[i]); }
+  Row RowOf(size_t i) const {
+    Row row = sparse::RowOf(set, i, scales[i]);
+    if (!set.weights.empty()) row.weight = set.weights[i];
+    return row;
+  }
 };
 
 // Part `part` of `parts` of the corpus, a shard for each of `threads` threads, which read them.
@@ -29,6 +33,10 @@ struct LoadedShard {
 Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
                                             uint64_t parts, uint64_t threads,
                                             data::ExampleOptions options, bool rows);
+
+// Takes a share of the examples out of a shard: those that a hash of seed, shard and place picks,
+// the same in every run. Throws std::bad_alloc.
+LoadedShard TakeShare(double share, uint64_t seed, LoadedShard* shard);
 
 // Factors of one set: if `rows`, those that give each example unit length, else `scale` for all.
 std::vector<float> ScalesOf(const data::ExampleSet& set, bool rows, float scale);
