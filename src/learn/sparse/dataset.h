@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "base/status.h"
@@ -14,6 +15,15 @@ inline Row RowOf(const data::ExampleSet& set, size_t i, float scale) {
   const auto features = set.FeaturesOf(i);
   const auto count = static_cast<uint32_t>(features.size());
   return {features.data(), set.ValuesOf(i), count, scale, set.FieldsOf(i)};
+}
+
+// Runs `work(i)` for i below `count`, each in a thread of its own; at least one.
+template <typename Work>
+void InParallel(size_t count, const Work& work) {
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
+  work(0);
+  for (std::thread& thread : threads) thread.join();
 }
 
 struct LoadedShard {

@@ -11,7 +11,7 @@
 #include "data/examples/csv.h"
 #include "data/examples/examples.h"
 #include "learn/sparse/csv_schema_json.h"
-#include "learn/sparse/label_scale.h"
+#include "learn/sparse/objective/label_scale.h"
 #include "learn/sparse/params.h"
 
 namespace shoal::learn::sparse {

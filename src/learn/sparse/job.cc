@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "data/corpus/corpus.h"
-#include "learn/sparse/label_guess.h"
-#include "learn/sparse/labels.h"
+#include "learn/sparse/objective/label_guess.h"
+#include "learn/sparse/objective/labels.h"
 #include "learn/sparse/worker.h"
 #include "learn/task/parameter_server.h"
 #include "model/save_model.h"
@@ -122,8 +122,7 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
   setup.default_threads = task.DefaultThreads();
   setup.sources = files.train;
   setup.data_cache = task.data_cache;
-  setup.held_out = files.held_out;
-  setup.validation = files.validation;
+  setup.held_out = {files.held_out, files.validation};
   setup.output = task.output;
   setup.checkpoints = !task.checkpoint_dir.empty();
   setup.reporter = &task.reporter();

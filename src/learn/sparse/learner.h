@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "learn/sparse/loss.h"
+#include "learn/sparse/objective/loss.h"
 #include "model/factor_model.h"
 
 namespace shoal::learn::sparse {

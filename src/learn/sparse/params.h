@@ -11,12 +11,24 @@
 #include "base/status.h"
 #include "data/examples/examples.h"
 #include "learn/params/param_fields.h"
-#include "learn/sparse/loss.h"
+#include "learn/sparse/objective/loss.h"
 
 namespace shoal::learn::sparse {
 
+// What is learnt, and by what a training ends.
+struct ObjectiveParams {
+  std::string loss = "auto";  // resolved before a learner is made (label_guess.h)
+  double quantile = 0.5;
+  std::string weight;  // of CSV, as the one after it
+  std::string key;
+  std::string class_weight;
+  std::string validation;  // a share of the training data, "10%"
+  int64_t patience = 3;
+  bool validates = false;  // there is such a share, or data.validation; set by RunWorker
+};
+
 // Plain data; an algorithm's own parameters derive from it.
-struct CommonParams {
+struct CommonParams : ObjectiveParams {
   int64_t epochs = 2;  // 0: EpochsFor
   std::string normalize = "auto";
   bool bias = true;
@@ -32,14 +44,6 @@ struct CommonParams {
   bool deterministic = false;
   int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers
   bool text = false;
-  std::string loss = "auto";  // resolved before a learner is made (label_guess.h)
-  double quantile = 0.5;
-  std::string weight;  // of CSV, as the one after it
-  std::string key;
-  std::string class_weight;
-  std::string validation;  // a share of the training data, "10%"
-  int64_t patience = 3;
-  bool validates = false;  // there is such a share, or data.validation; set by RunWorker
   std::string simd = "auto";
   // Of algorithms that know fields:
   bool keep_fields = false;
@@ -77,16 +81,11 @@ Result<double> ValidationShare(std::string_view validation);
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
                                        const data::Corpus& corpus, bool training);
 
-// The table's entries, with an algorithm's own defaults for `epochs` and `loss`.
+// The table's entries about what is learnt, with an algorithm's own default for `loss`.
 template <typename Params>
-std::vector<ParamField<Params>> CommonFields(std::string_view epochs, std::string_view loss) {
+std::vector<ParamField<Params>> ObjectiveFields(std::string_view loss) {
   using enum ParamType;
   return {
-      {{"epochs", "", kInt, epochs == "auto" ? 0.0 : 1.0, 100000, false, "", epochs,
-        epochs == "auto" ? "Passes over the data; auto: 2, and more for a csv table of fewer than "
-                           "100,000 examples, up to 30; with validation at most 100."
-                         : "Passes over the data."},
-       &Params::epochs},
       {{"loss", "objective", kChoice, 0, 0, false,
         "auto logistic hinge squared quantile poisson softmax", loss,
         "What is learnt. logistic, hinge: one of two classes; softmax: one of several; squared: a "
@@ -96,6 +95,36 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs, std::strin
       {{"quantile", "tau", kReal, 0, 0.9999, true, "", "0.5",
         "Of the loss quantile: the share of labels below the prediction; 0.5: the median."},
        &Params::quantile},
+      {{"weight", "", kText, 0, 0, false, "", "",
+        "csv: the column of the examples' weights, which is no feature."},
+       &Params::weight},
+      {{"class_weight", "", kText, 0, 0, false, "", "",
+        "Weights of the classes, CLASS=WEIGHT,CLASS=WEIGHT, those not named 1; balanced: classes "
+        "count alike, however many examples they have."},
+       &Params::class_weight},
+      {{"key", "", kText, 0, 0, false, "", "",
+        "csv: a column that names the examples, which is no feature; `shoal predict` writes it."},
+       &Params::key},
+      {{"validation", "", kText, 0, 0, false, "", "",
+        "A share of the data such as 10%, or (flag) a file, that is not learnt from but measured "
+        "after each epoch: the training ends by itself, and the best epoch's model is saved."},
+       &Params::validation},
+      {{"patience", "", kInt, 1, 100000, false, "", "3",
+        "With validation: epochs without a lower loss after which the training ends."},
+       &Params::patience},
+  };
+}
+
+// The other entries, with an algorithm's own default for `epochs`.
+template <typename Params>
+std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
+  using enum ParamType;
+  return {
+      {{"epochs", "", kInt, epochs == "auto" ? 0.0 : 1.0, 100000, false, "", epochs,
+        epochs == "auto" ? "Passes over the data; auto: 2, and more for a csv table of fewer than "
+                           "100,000 examples, up to 30; with validation at most 100."
+                         : "Passes over the data."},
+       &Params::epochs},
       {{"normalize", "", kChoice, 0, 0, false, "auto rows columns none true false", "auto",
         "rows (or true): divide the values of every example by their Euclidean length; columns "
         "(csv): give every numeric column mean 0 and deviation 1; none (or false): take values as "
@@ -115,29 +144,12 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs, std::strin
       {{"categorical", "", kText, 0, 0, false, "", "",
         "csv: columns whose numbers are names of classes, separated by commas."},
        &Params::categorical},
-      {{"weight", "", kText, 0, 0, false, "", "",
-        "csv: the column of the examples' weights, which is no feature."},
-       &Params::weight},
-      {{"class_weight", "", kText, 0, 0, false, "", "",
-        "Weights of the classes, CLASS=WEIGHT,CLASS=WEIGHT, those not named 1; balanced: classes "
-        "count alike, however many examples they have."},
-       &Params::class_weight},
-      {{"key", "", kText, 0, 0, false, "", "",
-        "csv: a column that names the examples, which is no feature; `shoal predict` writes it."},
-       &Params::key},
       {{"delimiter", "", kChoice, 0, 0, false, "comma semicolon tab bar", "comma",
         "csv: what stands between two cells."},
        &Params::delimiter},
       {{"header", "", kChoice, 0, 0, false, "auto yes no", "auto",
         "csv: whether the first line names the columns; auto: if none of its cells is a number."},
        &Params::header},
-      {{"validation", "", kText, 0, 0, false, "", "",
-        "A share of the data such as 10%, or (flag) a file, that is not learnt from but measured "
-        "after each epoch: the training ends by itself, and the best epoch's model is saved."},
-       &Params::validation},
-      {{"patience", "", kInt, 1, 100000, false, "", "3",
-        "With validation: epochs without a lower loss after which the training ends."},
-       &Params::patience},
       {{"threads", "", kInt, 0, 1024, false, "", "auto",
         "Training threads of a worker: its resources.cpu, else the host's cores divided by its "
         "workers."},
@@ -163,7 +175,8 @@ template <typename Params>
 std::vector<ParamField<Params>> WithCommonFields(std::vector<ParamField<Params>> own,
                                                  std::string_view epochs,
                                                  std::string_view loss = "auto") {
-  for (auto& field : CommonFields<Params>(epochs, loss)) own.push_back(std::move(field));
+  for (auto& field : ObjectiveFields<Params>(loss)) own.push_back(std::move(field));
+  for (auto& field : CommonFields<Params>(epochs)) own.push_back(std::move(field));
   return own;
 }
 

@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/examples/examples.h"
-#include "learn/sparse/label_scale.h"
-#include "learn/sparse/quality.h"
+#include "learn/sparse/objective/label_scale.h"
+#include "learn/sparse/objective/quality.h"
 #include "model/factor_model.h"
 
 namespace shoal::learn::sparse {

@@ -186,8 +186,7 @@ class SparseJob : public testing::Test {
     const auto of_worker = static_cast<size_t>(index);
     if (of_worker < threads_of_.size()) setup.params.threads = threads_of_[of_worker];
     setup.sources = of_worker < sources_of_.size() ? sources_of_[of_worker] : sources_;
-    setup.held_out = {test_.string()};
-    setup.validation = validation_;
+    setup.held_out = {{test_.string()}, validation_};
     setup.output = dir_.path() / output;
     setup.checkpoints = checkpoints_;
     setup.client = client.get();

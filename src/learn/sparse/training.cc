@@ -52,13 +52,19 @@ uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
   return examples;
 }
 
-// Runs `work(i)` for i below `count`, each in a thread of its own.
-template <typename Work>
-void InParallel(size_t count, const Work& work) {
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
-  work(0);
-  for (std::thread& thread : threads) thread.join();
+// Runs `use(row, label, bias)` for what the state has of an example: of several classes each of
+// them.
+template <typename Use>
+void ForEachClass(const WorkerSetup& setup, const StateTable& table, const Row& row, float label,
+                  std::vector<uint32_t>* room, const Use& use) {
+  const uint32_t classes = setup.learner->classes();
+  const bool bias = setup.params.bias;
+  if (classes == 1) return use(row, label, bias ? table.features() : UINT64_MAX);
+  const uint64_t biases = table.features() - classes;
+  for (uint32_t c = 0; c < classes; ++c) {
+    const float own_label = label == static_cast<float>(c) ? 1.0f : 0.0f;
+    use(ClassRow(row, classes, c, room), own_label, bias ? biases + c : UINT64_MAX);
+  }
 }
 
 }  // namespace
@@ -76,7 +82,7 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
     : setup_(setup),
       train_(train),
       held_out_(held_out),
-      validation_(validation),
+      validation_(setup, validation),
       table_(table),
       exchange_lock_(setup.client, RealClock::Get()),
       rounds_(Rounds()),
@@ -84,8 +90,7 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
       begun_(RealClock::Get()->Now()),
       meter_(begun_),
-      barrier_(train.size()),
-      epochs_(static_cast<uint64_t>(setup.params.epochs)) {}
+      barrier_(train.size()) {}
 
 // Of an epoch; the same in every worker unless IsPaced().
 uint64_t Training::Rounds() const {
@@ -147,7 +152,7 @@ void Training::TrainRound(Thread& thread) {
 
 bool Training::IsLastRound() const {
   // Any epoch's may be the last where validation ends the training.
-  return round_ + 1 == rounds_ && (setup_.params.validates || epoch_ + 1 == epochs_);
+  return round_ + 1 == rounds_ && (setup_.params.validates || epoch_ + 1 == validation_.epochs());
 }
 
 // Decides what follows the round that has just been trained; runs while all threads meet.
@@ -234,23 +239,12 @@ void Training::UseSample(Thread& thread, SampleUse use) const {
     const uint32_t example =
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
     const Row row = shard.RowOf(example);
-    UseRow(thread, use, row, shard.set.labels[example], weight);
-  }
-}
-
-void Training::UseRow(Thread& thread, SampleUse use, const Row& row, float label,
-                      float weight) const {
-  const uint32_t classes = setup_.learner->classes();
-  const auto one = [&](const Row& of_class, float own_label, uint64_t bias) {
-    if (use == SampleUse::kExpect) return table_->Expect(of_class);
-    table_->Replay(of_class, own_label, setup_.params.bias ? bias : UINT64_MAX, weight,
-                   &thread.replay);
-  };
-  if (classes == 1) return one(row, label, table_->features());
-  const uint64_t biases = table_->features() - classes;
-  for (uint32_t c = 0; c < classes; ++c) {
-    const float own_label = static_cast<float>(label) == static_cast<float>(c) ? 1.0f : 0.0f;
-    one(ClassRow(row, classes, c, &thread.scratch.places), own_label, biases + c);
+    const float label = shard.set.labels[example];
+    ForEachClass(setup_, *table_, row, label, &thread.scratch.places,
+                 [&](const Row& of_class, float own_label, uint64_t bias) {
+                   if (use == SampleUse::kExpect) return table_->Expect(of_class);
+                   table_->Replay(of_class, own_label, bias, weight, &thread.replay);
+                 });
   }
 }
 
@@ -385,7 +379,7 @@ void Training::PlanRound() {
   for (Thread& thread : threads_) {
     if (thread.at.epoch < epoch_) thread.at = {epoch_, 0, thread.at.trained};
   }
-  ended_ = ended_ || epoch_ == epochs_;
+  ended_ = ended_ || epoch_ == validation_.epochs();
 }
 
 Status Training::CheckEpochs(uint64_t epochs) const {
@@ -416,13 +410,19 @@ void Training::EndEpoch() {
     loss += std::exchange(thread.loss, 0);
     losses += std::exchange(thread.losses, 0);
   }
-  quality.train_loss = losses == 0 ? 0 : loss / losses * setup_.target.loss_unit();
+  quality.train_loss = losses == 0 ? 0 : loss / losses * setup_.meaning.target.loss_unit();
   if (!std::isfinite(quality.train_loss)) Fail(Diverged("training loss"));
-  if (!held_out_.empty()) quality.held_out = Measure(Model());
-  if (!std::isfinite(quality.held_out.loss)) Fail(Diverged("held-out loss"));
-  if (const Status fine = CheckDivergence(quality); !fine.ok()) Fail(fine);
+  if (!held_out_.empty())
+    quality.held_out = MeasureModel(Model(), setup_.meaning.target, held_out_);
+  if (std::isnan(quality.held_out.loss)) Fail(Diverged("held-out loss"));
+  if (const Status fine = CheckDivergence(setup_, train_, quality); !fine.ok()) Fail(fine);
   if (setup_.params.validates && !failed_.load()) {
-    if (const Status validated = Validate(&quality); !validated.ok()) Fail(validated);
+    if (setup_.workers > 1 && setup_.index == 0) {
+      if (const Status taken = table_->TakeAll(); !taken.ok()) Fail(taken);
+    }
+    const Result<Quality> validated = validation_.Add(quality.epoch, Model());
+    if (!validated.ok()) Fail(validated.status());
+    if (validated.ok()) quality.validation = *validated;
   }
   curve_.push_back(quality);
   json::object event{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
@@ -481,43 +481,6 @@ model::FactorModel Training::Model() const {
   return model;
 }
 
-// Runs `score(set, i, place)` for all examples, a thread for each shard.
-template <typename Score>
-void Training::ScoreExamples(const std::vector<LoadedShard>& shards, const Score& score) const {
-  std::vector<size_t> begins;
-  size_t begin = 0;
-  for (const LoadedShard& shard : shards) {
-    begins.push_back(begin);
-    begin += shard.set.size();
-  }
-  if (begin == 0) return;
-  InParallel(shards.size(), [&](size_t part) {
-    const LoadedShard& shard = shards[part];
-    Scratch scratch;
-    for (size_t i = 0; i < shard.set.size(); ++i) score(shard, i, begins[part] + i, &scratch);
-  });
-}
-
-Quality Training::MeasureOn(const model::FactorModel& model,
-                            const std::vector<LoadedShard>& shards) const {
-  const size_t classes = model.linear.classes();
-  if (classes == 1) {
-    std::vector<Scored> scored(ExamplesOf(shards));
-    ScoreExamples(shards, [&](const LoadedShard& shard, size_t i, size_t place, Scratch* scratch) {
-      scored[place] = {Margin(model, shard.RowOf(i), scratch), shard.set.labels[i]};
-    });
-    return MeasureQuality(setup_.target, scored);
-  }
-  std::vector<ScoredClass> scored(ExamplesOf(shards));
-  ScoreExamples(shards, [&](const LoadedShard& shard, size_t i, size_t place, Scratch* scratch) {
-    if (scratch->values.size() < classes) scratch->values.resize(classes);
-    float* const margins = scratch->values.data();
-    ClassMargins(model, shard.RowOf(i), scratch, margins);
-    scored[place] = ScoreClass({margins, classes}, static_cast<uint32_t>(shard.set.labels[i]));
-  });
-  return MeasureQuality(scored, classes);
-}
-
 ExchangeCost Training::MeasureExchange() const {
   const ps::Counters counters = setup_.client->counters();
   return meter_.Read(RealClock::Get()->Now(), trained_.load(),
@@ -573,8 +536,8 @@ Status Training::Run(std::vector<Position> from) {
     epoch_ = std::min(epoch_, from[i].epoch);
   }
   TRY(CheckStart());
-  TRY(RecallValidation());
-  ended_ = epoch_ >= epochs_;
+  TRY(validation_.Recall(epoch_));
+  ended_ = epoch_ >= validation_.epochs();
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
   if (setup_.workers > 1) TRY(exchange_lock_.Connect());
   // No worker pushes before all have begun from the same state.

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -20,8 +19,9 @@
 #include "learn/sparse/exchange/state_table.h"
 #include "learn/sparse/exchange/thread_barrier.h"
 #include "learn/sparse/exchange/ticket_lock.h"
+#include "learn/sparse/objective/quality.h"
 #include "learn/sparse/position.h"
-#include "learn/sparse/quality.h"
+#include "learn/sparse/validation.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
@@ -34,22 +34,12 @@ struct EpochQuality {
   Quality validation;     // likewise; of this worker
 };
 
-// What a training ends by, of the examples that are not learnt from.
-struct ValidationState {
-  double best = 0;
-  uint64_t best_epoch = 0;      // from 1; 0: none yet
-  uint64_t improved_epoch = 0;  // the last with a loss lower by at least kLeastImprovement
-};
-
-// Takes the mean loss of an epoch. Whether it is the lowest so far.
-bool AddValidationLoss(double loss, uint64_t epoch, ValidationState* state);
-
 // That a training diverged, as `what` shows, which is no finite number.
 Status Diverged(std::string_view what);
 
 class Training {
  public:
-  // All outlive it. `held_out` has a shard a thread, or none.
+  // All outlive it. `held_out` and `validation` have a shard a thread, or none.
   Training(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
            const std::vector<LoadedShard>& held_out, const std::vector<LoadedShard>& validation,
            StateTable* table);
@@ -66,26 +56,14 @@ class Training {
   // Trained by this worker in all lives.
   uint64_t trained() const { return TrainedBy(Positions()); }
   const std::vector<EpochQuality>& curve() const { return curve_; }
-  // How many epochs were to be trained: fewer than asked for where validation ended it.
-  uint64_t epochs() const { return epochs_; }
-  const ValidationState& validation() const { return validation_state_; }
-  // Worker 0, with validation: of the best epoch of this life; null: none was measured.
-  const model::FactorModel* best_model() const { return best_model_ ? &*best_model_ : nullptr; }
+  const Validation& validation() const { return validation_; }
   // Of this worker, in this life.
   ExchangeCost MeasureExchange() const;
 
   // What the state stands for; computed by all threads.
   model::FactorModel Model() const;
-  // How good it is on the held-out examples.
-  Quality Measure(const model::FactorModel& model) const { return MeasureOn(model, held_out_); }
 
  private:
-  Quality MeasureOn(const model::FactorModel& model, const std::vector<LoadedShard>& shards) const;
-  // The mean loss over all workers' validation examples; none: the training ends.
-  Result<std::optional<double>> ShareValidation(uint64_t epoch, const Quality& own);
-  Status Validate(EpochQuality* quality);
-  Status CheckDivergence(const EpochQuality& quality) const;
-  Status RecallValidation();
   struct Thread {
     size_t index = 0;
     Position at;
@@ -120,7 +98,6 @@ class Training {
   uint64_t UnexchangedExamples() const;
   enum class SampleUse : uint8_t { kExpect, kReplay };
   void UseSample(Thread& thread, SampleUse use) const;
-  void UseRow(Thread& thread, SampleUse use, const Row& row, float label, float weight) const;
   Status ExchangeInTurn(Thread& thread);
   // The two halves of an exchange of all threads; between them threads may train in its turn.
   void Fetch(Thread& thread);
@@ -133,8 +110,6 @@ class Training {
   Status CheckPushed();
   Status PublishClock();
   void EndEpoch();
-  template <typename Score>
-  void ScoreExamples(const std::vector<LoadedShard>& shards, const Score& score) const;
   // That the threads have trained each of their examples once an epoch, so many epochs long.
   Status CheckEpochs(uint64_t epochs) const;
   // That positions of an earlier life are of the shards at hand.
@@ -147,7 +122,7 @@ class Training {
   const WorkerSetup& setup_;
   const std::vector<LoadedShard>& train_;
   const std::vector<LoadedShard>& held_out_;
-  const std::vector<LoadedShard>& validation_;
+  Validation validation_;
   StateTable* const table_;
   TicketLock exchange_lock_;
   const uint64_t rounds_;
@@ -181,9 +156,6 @@ class Training {
   TimePoint exchanged_{};  // the end of the last one, without what was waited since
   Duration cost_{};        // of the last one
   std::vector<EpochQuality> curve_;
-  uint64_t epochs_;
-  ValidationState validation_state_;
-  std::optional<model::FactorModel> best_model_;
 
   std::mutex mu_;
   std::condition_variable done_;

@@ -1,12 +1,11 @@
-// The part of Training (training.h) that decides when a training ends: the loss of examples that
-// are not learnt from, over all workers, and what shows that a training diverges.
+#include "learn/sparse/validation.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <thread>
 
 #include "base/bytes.h"
-#include "base/log.h"
 #include "learn/coordination/shared_blobs.h"
 #include "learn/sparse/training.h"
 
@@ -27,7 +26,7 @@ struct SharedLoss {
   uint64_t examples = 0;
 };
 
-std::string Encode(const SharedLoss& loss) {
+std::string EncodeLoss(const SharedLoss& loss) {
   std::string bytes;
   ByteWriter writer(&bytes);
   writer.Put(loss.sum);
@@ -55,6 +54,29 @@ double ZeroLoss(const Learner& learner, const std::vector<LoadedShard>& shards) 
   return count == 0 ? 1 : sum / static_cast<double>(count);
 }
 
+size_t SizeOf(const std::vector<LoadedShard>& shards) {
+  size_t size = 0;
+  for (const LoadedShard& shard : shards) size += shard.set.size();
+  return size;
+}
+
+// Runs `score(set, i, place)` for all examples, a thread for each shard.
+template <typename Score>
+void ScoreExamples(const std::vector<LoadedShard>& shards, const Score& score) {
+  std::vector<size_t> begins;
+  size_t begin = 0;
+  for (const LoadedShard& shard : shards) {
+    begins.push_back(begin);
+    begin += shard.set.size();
+  }
+  if (begin == 0) return;
+  InParallel(shards.size(), [&](size_t part) {
+    const LoadedShard& shard = shards[part];
+    Scratch scratch;
+    for (size_t i = 0; i < shard.set.size(); ++i) score(shard, i, begins[part] + i, &scratch);
+  });
+}
+
 }  // namespace
 
 bool AddValidationLoss(double loss, uint64_t epoch, ValidationState* state) {
@@ -66,20 +88,41 @@ bool AddValidationLoss(double loss, uint64_t epoch, ValidationState* state) {
   return true;
 }
 
-Status Training::CheckDivergence(const EpochQuality& quality) const {
-  const double zero = ZeroLoss(*setup_.learner, train_) * setup_.target.loss_unit();
+Quality MeasureModel(const model::FactorModel& model, const Target& target,
+                     const std::vector<LoadedShard>& shards) {
+  const size_t classes = model.linear.classes();
+  if (classes == 1) {
+    std::vector<Scored> scored(SizeOf(shards));
+    ScoreExamples(shards, [&](const LoadedShard& shard, size_t i, size_t place, Scratch* scratch) {
+      scored[place] = {Margin(model, shard.RowOf(i), scratch), shard.set.labels[i]};
+    });
+    return MeasureQuality(target, scored);
+  }
+  std::vector<ScoredClass> scored(SizeOf(shards));
+  ScoreExamples(shards, [&](const LoadedShard& shard, size_t i, size_t place, Scratch* scratch) {
+    if (scratch->values.size() < classes) scratch->values.resize(classes);
+    float* const margins = scratch->values.data();
+    ClassMargins(model, shard.RowOf(i), scratch, margins);
+    scored[place] = ScoreClass({margins, classes}, static_cast<uint32_t>(shard.set.labels[i]));
+  });
+  return MeasureQuality(scored, classes);
+}
+
+Status CheckDivergence(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
+                       const EpochQuality& quality) {
+  const double zero = ZeroLoss(*setup.learner, train) * setup.meaning.target.loss_unit();
   if (!(quality.train_loss > kDivergence * zero)) return Status::Ok();
-  const bool raw = setup_.normalization == Normalization::kNone;
+  const bool raw = setup.normalization == Normalization::kNone;
   return FailedPrecondition(fmt::format(
       "the training diverged: its loss in epoch {} is {:.4g}, that of a constant "
       "prediction {:.4g}; nothing is saved. Use a smaller alpha{}",
       quality.epoch, quality.train_loss, zero, raw ? ", or scale the values (normalize)" : ""));
 }
 
-Result<std::optional<double>> Training::ShareValidation(uint64_t epoch, const Quality& own) {
+Result<std::optional<double>> Validation::Share(uint64_t epoch, const Quality& own) {
   SharedLoss all{own.loss * static_cast<double>(own.examples), own.examples};
   if (setup_.workers > 1) {
-    TRY(setup_.shared_blobs->Publish(BlobName(epoch, setup_.index), Encode(all)));
+    TRY(setup_.shared_blobs->Publish(BlobName(epoch, setup_.index), EncodeLoss(all)));
     for (int worker = 0; worker < setup_.workers; ++worker) {
       if (worker == setup_.index) continue;
       const std::string name = BlobName(epoch, worker);
@@ -102,26 +145,8 @@ Result<std::optional<double>> Training::ShareValidation(uint64_t epoch, const Qu
   return std::optional<double>(all.sum / static_cast<double>(all.examples));
 }
 
-// Measures the state at an epoch's end and decides with the other workers whether it is the last.
-Status Training::Validate(EpochQuality* quality) {
-  if (setup_.workers > 1 && setup_.index == 0) TRY(table_->TakeAll());
-  std::optional<model::FactorModel> model(Model());
-  quality->validation = MeasureOn(*model, validation_);
-  TRY_ASSIGN(const std::optional<double> loss,
-             ShareValidation(quality->epoch, quality->validation));
-  if (!loss) return Status::Ok();
-  if (!std::isfinite(*loss)) return Diverged("validation loss");
-  quality->validation.loss = *loss;
-  const bool best = AddValidationLoss(*loss, quality->epoch, &validation_state_);
-  if (best && setup_.index == 0) best_model_ = std::move(model);
-  const auto patience = static_cast<uint64_t>(setup_.params.patience);
-  if (quality->epoch - validation_state_.improved_epoch >= patience) epochs_ = quality->epoch;
-  return Status::Ok();
-}
-
-// What earlier lives of the workers have measured before the epoch at which this one begins.
-Status Training::RecallValidation() {
-  for (uint64_t epoch = 1; setup_.params.validates && setup_.workers > 1 && epoch <= epoch_;
+Status Validation::Recall(uint64_t epochs) {
+  for (uint64_t epoch = 1; setup_.params.validates && setup_.workers > 1 && epoch <= epochs;
        ++epoch) {
     SharedLoss all;
     bool known = true;
@@ -135,12 +160,26 @@ Status Training::RecallValidation() {
       all.sum += theirs.sum;
       all.examples += theirs.examples;
     }
-    if (!known || all.examples == 0) continue;
-    AddValidationLoss(all.sum / static_cast<double>(all.examples), epoch, &validation_state_);
-    const auto patience = static_cast<uint64_t>(setup_.params.patience);
-    if (epoch - validation_state_.improved_epoch >= patience) epochs_ = epoch;
+    if (known && all.examples > 0) Count(all.sum / static_cast<double>(all.examples), epoch);
   }
   return Status::Ok();
+}
+
+void Validation::Count(double loss, uint64_t epoch) {
+  AddValidationLoss(loss, epoch, &state_);
+  const auto patience = static_cast<uint64_t>(setup_.params.patience);
+  if (epoch - state_.improved_epoch >= patience) epochs_ = epoch;
+}
+
+Result<Quality> Validation::Add(uint64_t epoch, model::FactorModel model) {
+  Quality quality = MeasureModel(model, setup_.meaning.target, examples_);
+  TRY_ASSIGN(const std::optional<double> loss, Share(epoch, quality));
+  if (!loss) return quality;
+  if (std::isnan(*loss)) return Diverged("validation loss");
+  quality.loss = *loss;
+  Count(*loss, epoch);
+  if (state_.best_epoch == epoch && setup_.index == 0) best_model_ = std::move(model);
+  return quality;
 }
 
 }  // namespace shoal::learn::sparse

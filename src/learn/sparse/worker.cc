@@ -15,7 +15,7 @@
 #include "learn/preflight.h"
 #include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
-#include "learn/sparse/labels.h"
+#include "learn/sparse/objective/labels.h"
 #include "learn/sparse/softmax_learner.h"
 #include "learn/sparse/training.h"
 #include "learn/task/memory.h"
@@ -104,15 +104,16 @@ Result<Data> ReadData(WorkerSetup& setup) {
   const data::Corpus& corpus = near.corpus;
   Data data;
   TRY_ASSIGN(data.options, OptionsOf(setup.params, setup.format, corpus, true));
-  if (data.options.csv != nullptr) setup.columns = data.options.csv->schema;
+  if (data.options.csv != nullptr) setup.meaning.columns = data.options.csv->schema;
   const bool rows = setup.normalization == Normalization::kRows;
   TRY_ASSIGN(data.train, LoadShards(corpus, part, workers, threads, data.options, rows));
   for (LoadedShard& shard : data.train) {
-    if (setup.target.loss.kind == LossKind::kSoftmax && shard.set.classes.empty())
+    if (setup.meaning.target.loss.kind == LossKind::kSoftmax && shard.set.classes.empty())
       TRY(data::IndexLabels(&shard.set));
   }
   TRY(SplitValidation(setup, &data));
-  TRY_ASSIGN(setup.share, SummarizePart(whole, part, workers, data.train, setup.target.loss));
+  TRY_ASSIGN(setup.share,
+             SummarizePart(whole, part, workers, data.train, setup.meaning.target.loss));
   data.corpus = corpus;
   return data;
 }
@@ -134,7 +135,7 @@ Status HashForClasses(WorkerSetup& setup, bool chosen, Data* data) {
                         static_cast<uint64_t>(setup.params.threads), data->options, rows));
   TRY(SplitValidation(setup, data));
   for (auto* const shards : {&data->train, &data->validation}) {
-    for (LoadedShard& shard : *shards) data::SetLabels(setup.columns->classes, &shard.set);
+    for (LoadedShard& shard : *shards) data::SetLabels(setup.meaning.columns->classes, &shard.set);
   }
   return Status::Ok();
 }
@@ -153,8 +154,8 @@ Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
   }
   const float row_scale = data::RowScaleOf(all.columns, all.total());
   const auto scaled = data->options.csv->WithScales(std::move(scales), row_scale);
-  setup.columns->scales = scaled->schema.scales;
-  setup.columns->row_scale = row_scale;
+  setup.meaning.columns->scales = scaled->schema.scales;
+  setup.meaning.columns->row_scale = row_scale;
   TRY(ScaleShards(data->options, *scaled, &data->train));
   return ScaleShards(data->options, *scaled, &data->validation);
 }
@@ -164,23 +165,23 @@ Result<std::vector<LoadedShard>> ReadAsTrained(const WorkerSetup& setup,
                                                const std::vector<std::string>& files) {
   TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(files));
   CommonParams as_trained = setup.params;
-  as_trained.trained = setup.columns;
+  as_trained.trained = setup.meaning.columns;
   TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, corpus, true));
   const auto threads = static_cast<uint64_t>(setup.params.threads);
   const bool rows = setup.normalization == Normalization::kRows;
   TRY_ASSIGN(std::vector<LoadedShard> shards, LoadShards(corpus, 0, 1, threads, own, rows));
-  for (LoadedShard& shard : shards) TRY(NameHeldOutLabels(setup.target, &shard.set));
+  for (LoadedShard& shard : shards) TRY(NameHeldOutLabels(setup.meaning.target, &shard.set));
   return shards;
 }
 
 // By worker 0.
 Status ReadHeldOut(const WorkerSetup& setup, Data* data) {
   if (setup.index != 0) return Status::Ok();
-  if (!setup.held_out.empty()) {
-    TRY_ASSIGN(data->held_out, ReadAsTrained(setup, setup.held_out));
+  if (!setup.held_out.test.empty()) {
+    TRY_ASSIGN(data->held_out, ReadAsTrained(setup, setup.held_out.test));
   }
-  if (!setup.validation.empty()) {
-    TRY_ASSIGN(data->validation, ReadAsTrained(setup, setup.validation));
+  if (!setup.held_out.validation.empty()) {
+    TRY_ASSIGN(data->validation, ReadAsTrained(setup, setup.held_out.validation));
   }
   return Status::Ok();
 }
@@ -248,8 +249,9 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                                                     {"waiting_share", cost.waited},
                                                     {"bytes_per_example", cost.bytes_per_example}};
   }
-  metadata["target"] = ToJson(setup.target);
-  if (setup.columns) metadata["data"].as_object()["columns"] = ToJson(*setup.columns);
+  metadata["target"] = ToJson(setup.meaning.target);
+  if (setup.meaning.columns)
+    metadata["data"].as_object()["columns"] = ToJson(*setup.meaning.columns);
   if (outcome.best_epoch > 0) {
     metadata["best_epoch"] = outcome.best_epoch;
     metadata["validation"] = ToJson(outcome.validation);
@@ -387,11 +389,11 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
     TRY(table->Pull(0, 1, StateTable::RowSet::kAll));
     table->Adopt(0, 1);
   }
-  const model::FactorModel* const best = training.best_model();
+  const model::FactorModel* const best = training.validation().best_model();
   const model::FactorModel model = best != nullptr ? *best : training.Model();
   TRY(CheckFinite(model));
   if (best != nullptr) {
-    outcome->best_epoch = training.validation().best_epoch;
+    outcome->best_epoch = training.validation().state().best_epoch;
     for (const EpochQuality& epoch : training.curve()) {
       if (epoch.epoch == outcome->best_epoch) outcome->validation = epoch.validation;
     }
@@ -400,8 +402,9 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
     // With one worker nothing has changed since the last epoch was measured.
     const bool known =
         best == nullptr && setup.workers == 1 && !outcome->drained && !training.curve().empty();
-    outcome->held_out = known ? training.curve().back().held_out : training.Measure(model);
-    if (!std::isfinite(outcome->held_out.loss)) return Diverged("held-out loss");
+    outcome->held_out = known ? training.curve().back().held_out
+                              : MeasureModel(model, setup.meaning.target, data.held_out);
+    if (std::isnan(outcome->held_out.loss)) return Diverged("held-out loss");
   }
   return Save(setup, training, model, outcome);
 }
@@ -503,7 +506,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
   const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
   WorkerSetup ended = setup;  // where validation has decided when
-  ended.params.epochs = static_cast<int64_t>(training.epochs());
+  ended.params.epochs = static_cast<int64_t>(training.validation().epochs());
   JobProgress heard(ended, agreed);
   TRY(AwaitOthers(setup, outcome.drained, training.Positions(), &heard));
   if (setup.index != 0) return outcome;
@@ -512,7 +515,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
     return Cancelled("stopped before anything was trained; nothing is saved");
 
   outcome.job.trained = setup.workers == 1 ? training.trained() : heard.trained();
-  outcome.job.epochs = training.epochs();
+  outcome.job.epochs = training.validation().epochs();
   outcome.job.counted = agreed.total();
   const Status conserved = CheckTrainedCount(outcome.job, "the job");
   outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
@@ -532,14 +535,14 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   if (setup.params.deterministic) setup.params.threads = 1;
   if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)
     setup.params.hash_bits = kCsvHashBits;
-  setup.target.loss = LossFor(setup.params);
+  setup.meaning.target.loss = LossFor(setup.params);
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
   TRY_ASSIGN(setup.normalization, NormalizationOf(setup.params.normalize, setup.format));
   TRY_ASSIGN(Data data, ReadData(setup));
   TRY_ASSIGN(const DatasetSummary agreed, CollectPartSummaries(setup, IsResumed(from)));
-  setup.params.validates = !setup.params.validation.empty() || !setup.validation.empty();
+  setup.params.validates = !setup.params.validation.empty() || !setup.held_out.validation.empty();
   if (setup.params.epochs == 0) {
     setup.params.epochs = setup.params.validates ? kMostValidatedEpochs
                                                  : EpochsFor(agreed.total(), setup.normalization);

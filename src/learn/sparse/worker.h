@@ -16,14 +16,26 @@
 #include "learn/data_locality/part_assignment.h"
 #include "learn/sparse/exchange/exchange_meter.h"
 #include "learn/sparse/exchange/part_summary.h"
-#include "learn/sparse/label_scale.h"
 #include "learn/sparse/learner.h"
+#include "learn/sparse/objective/label_scale.h"
+#include "learn/sparse/objective/quality.h"
 #include "learn/sparse/params.h"
-#include "learn/sparse/quality.h"
 #include "learn/task/task.h"
 #include "ps/client/client.h"
 
 namespace shoal::learn::sparse {
+
+// What columns and labels came to mean.
+struct DataMeaning {
+  std::optional<data::CsvSchema> columns;  // of csv
+  Target target;
+};
+
+// May be empty.
+struct HeldOutFiles {
+  std::vector<std::string> test;
+  std::vector<std::string> validation;
+};
 
 struct WorkerSetup {
   int index = 0;
@@ -38,12 +50,10 @@ struct WorkerSetup {
   int64_t default_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
   DataCacheOptions data_cache;
-  PartAssignment part;                     // set by RunWorker, as the next
-  PartSummary share;                       // what this worker has of the data
-  std::optional<data::CsvSchema> columns;  // likewise, for csv
-  Target target;                           // likewise
-  std::vector<std::string> held_out;       // read by worker 0; may be empty, as the next
-  std::vector<std::string> validation;
+  PartAssignment part;                      // set by RunWorker, as the next
+  PartSummary share;                        // what this worker has of the data
+  DataMeaning meaning;                      // likewise
+  HeldOutFiles held_out;                    // read by worker 0
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers
   ps::Client* client = nullptr;             // not owned

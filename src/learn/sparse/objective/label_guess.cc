@@ -1,4 +1,4 @@
-#include "learn/sparse/label_guess.h"
+#include "learn/sparse/objective/label_guess.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/examples/column_scaling.h"
-#include "learn/sparse/loss.h"
+#include "learn/sparse/objective/loss.h"
 
 namespace shoal::learn::sparse {
 

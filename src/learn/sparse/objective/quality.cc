@@ -1,4 +1,4 @@
-#include "learn/sparse/quality.h"
+#include "learn/sparse/objective/quality.h"
 
 #include <algorithm>
 #include <cmath>
@@ -149,7 +149,7 @@ std::vector<Metric> MetricsOf(const Quality& quality) {
                                  {"log_loss", "log-loss", quality.log_loss},
                                  {"accuracy", "accuracy", quality.accuracy},
                                  {"macro_f1", "macro F1", quality.macro_f1}};
-  std::erase_if(metrics, [](const Metric& metric) { return !std::isfinite(metric.value); });
+  std::erase_if(metrics, [](const Metric& metric) { return std::isnan(metric.value); });
   return metrics;
 }
 

@@ -1,12 +1,12 @@
-#include "learn/sparse/loss.h"
+#include "learn/sparse/objective/loss.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "learn/sparse/label_guess.h"
-#include "learn/sparse/labels.h"
-#include "learn/sparse/quality.h"
+#include "learn/sparse/objective/label_guess.h"
+#include "learn/sparse/objective/labels.h"
+#include "learn/sparse/objective/quality.h"
 
 namespace shoal::learn::sparse {
 namespace {

@@ -1,4 +1,4 @@
-#include "learn/sparse/labels.h"
+#include "learn/sparse/objective/labels.h"
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ constexpr std::string_view kBalanced = "balanced";
 // Names of the classes, in the order of their labels.
 std::vector<std::string> ClassNames(const WorkerSetup& setup) {
   const std::vector<std::string>& names =
-      setup.columns ? setup.columns->classes : setup.target.classes;
+      setup.meaning.columns ? setup.meaning.columns->classes : setup.meaning.target.classes;
   return names.empty() ? std::vector<std::string>{"0", "1"} : names;
 }
 
@@ -103,14 +103,15 @@ void CountLabels(const data::ExampleSet& set, const Loss& loss, PartSummary* sha
 }
 
 size_t ClassesOf(const WorkerSetup& setup) {
-  if (setup.target.loss.kind != LossKind::kSoftmax) return 1;
-  return setup.columns ? setup.columns->classes.size() : setup.target.classes.size();
+  if (setup.meaning.target.loss.kind != LossKind::kSoftmax) return 1;
+  return setup.meaning.columns ? setup.meaning.columns->classes.size()
+                               : setup.meaning.target.classes.size();
 }
 
 Status NameLabels(const DatasetSummary& all, bool named, WorkerSetup* setup,
                   std::initializer_list<std::vector<LoadedShard>*> data) {
   if (all.total() == 0) return Status::Ok();
-  Target& target = setup->target;
+  Target& target = setup->meaning.target;
   if (target.loss.predicts_numbers()) {
     TRY_ASSIGN(target.scale, LabelScaleOf(target.loss.kind, all.labels));
     for (auto* const shards : data) {
@@ -129,7 +130,7 @@ Status NameLabels(const DatasetSummary& all, bool named, WorkerSetup* setup,
   for (auto* const shards : data) {
     for (LoadedShard& shard : *shards) data::SetLabels(names, &shard.set);
   }
-  (setup->columns ? setup->columns->classes : target.classes) = std::move(names);
+  (setup->meaning.columns ? setup->meaning.columns->classes : target.classes) = std::move(names);
   return Status::Ok();
 }
 
@@ -173,9 +174,9 @@ Status WeighExamples(const WorkerSetup& setup, const DatasetSummary& all,
                      std::vector<LoadedShard>* shards) {
   std::vector<double> of_class;
   if (!setup.params.class_weight.empty()) {
-    if (setup.target.loss.predicts_numbers()) {
-      return InvalidArgument(
-          fmt::format("class_weight: the loss {} has no classes", NameOf(setup.target.loss.kind)));
+    if (setup.meaning.target.loss.predicts_numbers()) {
+      return InvalidArgument(fmt::format("class_weight: the loss {} has no classes",
+                                         NameOf(setup.meaning.target.loss.kind)));
     }
     TRY_ASSIGN(of_class, ClassWeights(setup, all));
   }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "learn/sparse/label_scale.h"
-#include "learn/sparse/loss.h"
+#include "learn/sparse/objective/label_scale.h"
+#include "learn/sparse/objective/loss.h"
 
 namespace shoal::learn::sparse {
 

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/exchange/part_summary.h"
-#include "learn/sparse/label_scale.h"
+#include "learn/sparse/objective/label_scale.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
@@ -19,12 +19,12 @@ namespace shoal::learn::sparse {
 void CountLabels(const data::ExampleSet& set, const Loss& loss, PartSummary* share);
 
 // Gives the labels of `data` their meaning and sets the target's scale or classes, or those of
-// setup.columns. `named`: labels are indices of the sets' classes. InvalidArgument for labels that
-// are all alike, and for a number of classes that the loss does not have.
+// setup.meaning.columns. `named`: labels are indices of the sets' classes. InvalidArgument for
+// labels that are all alike, and for a number of classes that the loss does not have.
 Status NameLabels(const DatasetSummary& all, bool named, WorkerSetup* setup,
                   std::initializer_list<std::vector<LoadedShard>*> data);
 
-// Of setup.target; 1 unless the loss is softmax.
+// Of setup.meaning.target; 1 unless the loss is softmax.
 size_t ClassesOf(const WorkerSetup& setup);
 
 // The same for held-out examples. InvalidArgument for a class that the training data has not.

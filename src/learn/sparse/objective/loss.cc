@@ -1,4 +1,4 @@
-#include "learn/sparse/loss.h"
+#include "learn/sparse/objective/loss.h"
 
 #include <fmt/format.h>
 

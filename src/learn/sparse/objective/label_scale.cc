@@ -1,4 +1,4 @@
-#include "learn/sparse/label_scale.h"
+#include "learn/sparse/objective/label_scale.h"
 
 #include <fmt/format.h>
 
