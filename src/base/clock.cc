@@ -4,6 +4,8 @@
 
 #include <ctime>
 
+#include "base/mutex.h"
+
 namespace shoal {
 
 TimePoint RealClock::Now() const { return std::chrono::steady_clock::now(); }
@@ -18,17 +20,17 @@ const RealClock* RealClock::Get() {
 }
 
 TimePoint FakeClock::Now() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return TimePoint(elapsed_);
 }
 
 WallTime FakeClock::Wall() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(elapsed_));
 }
 
 void FakeClock::Advance(Duration by) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   elapsed_ += by;
 }
 

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <chrono>
-#include <mutex>
 #include <string>
+
+#include "base/mutex.h"
 
 namespace shoal {
 
@@ -38,7 +39,7 @@ class FakeClock final : public Clock {
   void Advance(Duration by);
 
  private:
-  mutable std::mutex mu_;
+  mutable Mutex mu_;
   Duration elapsed_{std::chrono::seconds(1)};
 };
 

@@ -8,8 +8,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <string>
+
+#include "base/mutex.h"
 
 namespace shoal {
 namespace {
@@ -21,8 +22,8 @@ struct Fault {
 };
 
 struct Registry {
-  std::mutex mu;
-  std::map<std::string, Fault, std::less<>> faults;  // guarded by mu
+  Mutex mu;
+  std::map<std::string, Fault, std::less<>> faults GUARDED_BY(mu);
   std::atomic<bool> any{false};
 };
 
@@ -67,6 +68,7 @@ Registry& TheRegistry() {
     auto* made =
         new Registry;  // lives as long as the process: fault points are passed in destructors too
     if (const char* spec = std::getenv("SHOAL_FAULTS"); spec != nullptr) {
+      const MutexLock lock(made->mu);
       if (ParseInto(spec, &made->faults).ok()) made->any = !made->faults.empty();
     }
     return made;
@@ -79,7 +81,7 @@ Registry& TheRegistry() {
 Status FaultPoint(std::string_view name) {
   Registry& registry = TheRegistry();
   if (!registry.any.load(std::memory_order_relaxed)) return Status::Ok();
-  std::lock_guard lock(registry.mu);
+  const MutexLock lock(registry.mu);
   const auto found = registry.faults.find(name);
   if (found == registry.faults.end() || ++found->second.seen != found->second.pass)
     return Status::Ok();
@@ -91,7 +93,7 @@ Status SetFaults(std::string_view spec) {
   std::map<std::string, Fault, std::less<>> faults;
   TRY(ParseInto(spec, &faults));
   Registry& registry = TheRegistry();
-  std::lock_guard lock(registry.mu);
+  const MutexLock lock(registry.mu);
   registry.faults = std::move(faults);
   registry.any = !registry.faults.empty();
   return Status::Ok();

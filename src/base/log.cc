@@ -11,10 +11,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace shoal {
 namespace {
@@ -45,7 +46,7 @@ class StderrSink final : public spdlog::sinks::sink {
   }
 
   void log(const spdlog::details::log_msg& message) override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     const std::string_view text(line.data(), line.size());
@@ -62,7 +63,7 @@ class StderrSink final : public spdlog::sinks::sink {
     set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern));
   }
   void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     formatter_ = std::move(formatter);
   }
 
@@ -75,7 +76,7 @@ class StderrSink final : public spdlog::sinks::sink {
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     return file_ || (::poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0);
   }
-  void WriteKept() {
+  void WriteKept() REQUIRES(mu_) {
     size_t written = 0;
     while (written < kept_.size() && HasRoom()) {
       const size_t piece = std::min(kPiece, kept_.size() - written);
@@ -87,11 +88,11 @@ class StderrSink final : public spdlog::sinks::sink {
   }
 
   bool file_ = false;
-  std::mutex mu_;
-  // Guarded by mu_.
-  std::unique_ptr<spdlog::formatter> formatter_ = std::make_unique<spdlog::pattern_formatter>();
-  std::string kept_;
-  size_t lost_ = 0;
+  Mutex mu_;
+  std::unique_ptr<spdlog::formatter> formatter_ GUARDED_BY(mu_) =
+      std::make_unique<spdlog::pattern_formatter>();
+  std::string kept_ GUARDED_BY(mu_);
+  size_t lost_ GUARDED_BY(mu_) = 0;
 };
 
 spdlog::logger& Logger() {

@@ -6,10 +6,10 @@
 
 #include <charconv>
 #include <filesystem>
-#include <mutex>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/mutex.h"
 
 namespace shoal::bindings {
 namespace {
@@ -127,10 +127,10 @@ int TaskCount(const framework::ClusterDescription& cluster, std::string_view rol
 struct RoleAddresses::State {
   std::filesystem::path file;
   std::string role;
-  std::mutex mu;
-  std::vector<std::string> now;  // guarded by mu
-  int64_t mtime_ns = 0;          // guarded by mu
-  uint64_t inode = 0;            // guarded by mu
+  Mutex mu;
+  std::vector<std::string> now GUARDED_BY(mu);
+  int64_t mtime_ns GUARDED_BY(mu) = 0;
+  uint64_t inode GUARDED_BY(mu) = 0;
 };
 
 RoleAddresses::RoleAddresses(const Environment& env, std::string role,
@@ -145,7 +145,7 @@ RoleAddresses::~RoleAddresses() = default;
 
 std::vector<std::string> RoleAddresses::Current() {
   State& state = *state_;
-  const std::lock_guard lock(state.mu);
+  const MutexLock lock(state.mu);
   struct stat info = {};
   if (state.file.empty() || stat(state.file.c_str(), &info) != 0) return state.now;
   const int64_t mtime_ns = info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec;

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.h"
 #include "bindings/convert.h"
 #include "bindings/environment.h"
 #include "bindings/owner_process.h"
@@ -28,7 +28,7 @@ class AddressMembers final : public ps::Members {
       : find_(std::move(find)) {}
   MemberView Current() override {
     std::vector<std::string> servers = find_();
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (servers != view_.servers) {
       view_.servers = std::move(servers);
       ++view_.generation;
@@ -38,8 +38,8 @@ class AddressMembers final : public ps::Members {
 
  private:
   const std::function<std::vector<std::string>()> find_;
-  std::mutex mu_;
-  MemberView view_;  // guarded by mu_
+  Mutex mu_;
+  MemberView view_ GUARDED_BY(mu_);
 };
 
 RowFunction Wrap(Function function) {
@@ -165,8 +165,8 @@ struct Client::Impl {
   ps::ClientOptions options;
   std::unique_ptr<AddressMembers> members;  // outlives what is below
   std::unique_ptr<ps::Client> client;
-  std::mutex mu;
-  std::unique_ptr<ps::Admin> admin;  // guarded by mu; made for the first checkpoint
+  Mutex mu;
+  std::unique_ptr<ps::Admin> admin GUARDED_BY(mu);  // made for the first checkpoint
 
   // At the head of every call: before any lock is taken, which the parent may have held.
   Status Check() const {
@@ -336,7 +336,7 @@ Result<std::string> Client::GetProgress(int worker, Milliseconds timeout) {
 
 Result<CheckpointInfo> Client::Checkpoint(Milliseconds timeout) {
   if (Status other = impl_->Check(); !other.ok()) return other;
-  const std::lock_guard lock(impl_->mu);
+  const MutexLock lock(impl_->mu);
   if (impl_->admin == nullptr) {
     // The first one connects within its own time.
     ps::ClientOptions options = impl_->options;

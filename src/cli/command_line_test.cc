@@ -61,7 +61,8 @@ TEST(CommandLineTest, MisspeltAlgorithmIsAnsweredWithTheNearest) {
   EXPECT_EQ(
       Refused({"train", "word3vec"}).second,
       "shoal: there is no command \"train word3vec\"; did you mean `shoal train word2vec`?\n");
-  EXPECT_THAT(Refused({"train"}).second, HasSubstr("expected one of word2vec, logistic, fm, ffm"));
+  EXPECT_THAT(Refused({"train"}).second,
+              HasSubstr("expected one of word2vec, linear, logistic, fm, ffm"));
 }
 
 TEST(CommandLineTest, FlagsThatContradictEachOtherNameNoLine) {

@@ -194,6 +194,12 @@ void ReportLost(const Flags& flags, Diagnostics* diagnostics) {
     diagnostics->AddLoss({}, "--" + std::string(flag.name), "not kept: " + std::string(flag.lost),
                          "");
   }
+  if (job::ParseInteger(LastValue(flags, "num-servers").value_or("0")).value_or(0) > 1) {
+    diagnostics->AddMinorLoss({}, "--num-servers",
+                              "servers had DMLC_TASK_ID, counted after the workers'; not kept: "
+                              "SHOAL_INDEX counts the servers from 0",
+                              "");
+  }
   if (flags.contains("local-num-attempt")) {
     diagnostics->AddMinorLoss(
         {}, "--local-num-attempt",

@@ -745,7 +745,7 @@ TEST(LaunchLine, TorchrunIsTakenOff) {
 }
 
 std::string Line(const std::string& app) {
-  return Import("{\"id\": \"/a\", " + app + "}").roles[0].command.back();
+  return Import("{\"id\": \"/a\", \"ports\": [], " + app + "}").roles[0].command.back();
 }
 
 TEST(Marathon, ProgramsHaveItsVariables) {
@@ -780,6 +780,50 @@ TEST(Marathon, AnAppsOwnVariablesComeBeforeMarathons) {
             "export PORT0=$SHOAL_PORT_WEB PORTS=$SHOAL_PORT_WEB\nserve");
   const auto plain = Import(R"({"id": "/a", "cmd": "serve"})");
   EXPECT_EQ(plain.roles[0].env.at("HOST"), "{{shoal.host}}");
+}
+
+TEST(Marathon, AnAppThatNamesNoPortHasOne) {
+  const auto plain = Import(R"({"id":"/a","cmd":"serve $PORT0"})");
+  EXPECT_EQ(plain.roles[0].command.back(),
+            "export PORT=$SHOAL_PORT PORT0=$SHOAL_PORT_DEFAULT PORT_DEFAULT=$SHOAL_PORT_DEFAULT "
+            "PORTS=$SHOAL_PORT_DEFAULT\nserve $PORT0");
+  for (const char* ports : {R"("ports":[])", R"("portDefinitions":[])"}) {
+    const auto none = Import(std::string(R"({"id":"/a","cmd":"serve",)") + ports + "}");
+    EXPECT_EQ(none.roles[0].command.back(), "serve") << ports;
+    EXPECT_TRUE(none.roles[0].ports.empty()) << ports;
+  }
+  const auto mapped = Import(
+      R"({"id":"/a","cmd":"serve","container":{"docker":{"image":"i"},"portMappings":[{"containerPort":80}]}})");
+  EXPECT_EQ(mapped.roles[0].ports.size(), 1U);
+}
+
+TEST(Marathon, WaitsOfMoreThanAnHourAreMentioned) {
+  const auto mentioned = [](const std::string& seconds) {
+    const auto imported =
+        ImportText(R"({"id":"/a","cmd":"a","maxLaunchDelaySeconds":)" + seconds + "}", "f.json");
+    return imported.ok() && std::ranges::any_of((*imported)->losses, [](const ImportLoss& loss) {
+             return loss.field == "maxLaunchDelaySeconds";
+           });
+  };
+  EXPECT_TRUE(mentioned("36000"));
+  EXPECT_FALSE(mentioned("3600"));
+  EXPECT_EQ(
+      Import(R"({"id":"/a","cmd":"a","maxLaunchDelaySeconds":36000})").roles[0].restart.backoff_max,
+      std::chrono::hours(1));
+}
+
+TEST(Kubeflow, XgboostJobsOfTheirFirstOperatorAreTheSame) {
+  const std::string text =
+      "apiVersion: xgboostjob.kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: x}\nspec: "
+      "{xgbReplicaSpecs: {Master: {template: {spec: {containers: [{name: xgboostjob, command: "
+      "[a]}]}}}}}\n";
+  const auto imported = ImportText(text, "f.yaml");
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  ASSERT_TRUE(imported->has_value());
+  EXPECT_EQ((*imported)->job.roles.at(0).name, "master");
+  std::string other = text;
+  other.replace(other.find("xgboostjob.kubeflow"), 19, "other.kubeflow");
+  EXPECT_FALSE(ImportText(other, "f.yaml").ok());
 }
 
 TEST(Marathon, PortsKeepTheirNumbersHoweverTheyAreCalled) {
@@ -834,7 +878,7 @@ TEST(DmlcSubmit, FlagsBecomeRoles) {
   EXPECT_EQ(job.FindRole("server")->resources.memory_bytes, int64_t{1536} << 20);
   EXPECT_EQ(job.FindRole("worker")->env.at("A"), "3");
   EXPECT_EQ(job.FindRole("server")->env.at("A"), "1");
-  EXPECT_EQ(imported->losses.size(), 1u);
+  EXPECT_EQ(imported->losses.size(), 2u);
   const auto rabit = ImportDmlcSubmit({{"num-workers", {"3"}}}, {"./a"});
   ASSERT_TRUE(rabit.ok());
   EXPECT_EQ(rabit->job.framework, job::Framework::kRabit);
@@ -853,6 +897,18 @@ TEST(DmlcSubmit, WordsAreJoinedForBashAsThere) {
   const auto job = ImportDmlcSubmit({{"num-workers", {"2"}}, {"num-servers", {"1"}}}, {"a"})->job;
   EXPECT_EQ(job.FindRole("worker")->env.at("DMLC_TASK_ID"), "{{shoal.index}}");
   EXPECT_EQ(job.FindRole("server")->env.at("DMLC_TASK_ID"), "2");
+}
+
+TEST(DmlcSubmit, NumbersOfSeveralServersAreMentioned) {
+  for (const char* servers : {"1", "2"}) {
+    const auto imported =
+        ImportDmlcSubmit({{"num-workers", {"1"}}, {"num-servers", {servers}}}, {"a"});
+    ASSERT_TRUE(imported.ok()) << imported.status().message();
+    const bool mentioned = std::ranges::any_of(imported->losses, [](const ImportLoss& loss) {
+      return loss.sentence.find("DMLC_TASK_ID") != std::string::npos;
+    });
+    EXPECT_EQ(mentioned, std::string(servers) == "2");
+  }
 }
 
 TEST(DmlcSubmit, WrongFlagsAreNamed) {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "import/conversion/foreign_fields.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
@@ -34,12 +35,31 @@ std::string TextOf(const Node& node, const char* field) {
 
 std::string NameOf(const Node& document) {
   const Node* metadata = document.Find("metadata");
-  return metadata == nullptr ? TextOf(document, "id") : TextOf(*metadata, "name");
+  if (metadata == nullptr) return TextOf(document, "id");
+  const std::string name = TextOf(*metadata, "name");
+  return name.empty() ? NameOfPrefix(TextOf(*metadata, "generateName")) : name;
 }
 
 bool IsKubernetes(const Node& document) {
   return document.kind == Node::Kind::kMap && document.Find("apiVersion") != nullptr &&
          document.Find("kind") != nullptr;
+}
+
+// kubectl's YAML is 1.1, where a flag may also be written "True", "yes" or "on".
+void UseYaml11Flags(Node* node) {
+  constexpr std::string_view kTrue[] = {"True", "TRUE", "y",  "Y",  "yes",
+                                        "Yes",  "YES",  "on", "On", "ON"};
+  constexpr std::string_view kFalse[] = {"False", "FALSE", "n",   "N",   "no",
+                                         "No",    "NO",    "off", "Off", "OFF"};
+  for (size_t i = 0; i < node->items.size(); ++i) {
+    Node& value = node->items[i];
+    if (value.kind == Node::Kind::kMap || value.kind == Node::Kind::kList) UseYaml11Flags(&value);
+    const bool flag = node->kind == Node::Kind::kMap && value.kind == Node::Kind::kScalar &&
+                      !value.quoted && IsFlagName(node->keys[i].text);
+    if (!flag) continue;
+    if (std::ranges::find(kTrue, value.text) != std::end(kTrue)) value.text = "true";
+    if (std::ranges::find(kFalse, value.text) != std::end(kFalse)) value.text = "false";
+  }
 }
 
 std::string Lower(std::string_view text) {
@@ -100,6 +120,9 @@ std::string WithArticle(const std::string& format) {
 
 std::vector<const Node*> ListDocuments(std::vector<Node>* documents) {
   std::erase_if(*documents, [](const Node& one) { return one.kind == Node::Kind::kNull; });
+  for (Node& document : *documents) {
+    if (IsKubernetes(document)) UseYaml11Flags(&document);
+  }
   const bool apps = documents->size() > 1 && std::ranges::all_of(*documents, [](const Node& one) {
                       return MarathonImporter().DetectKind(one) == "Marathon app";
                     });

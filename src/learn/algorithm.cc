@@ -122,8 +122,9 @@ int RunTaskBody(const std::string& command, const std::string& role,
 }  // namespace
 
 std::span<const Algorithm> Algorithms() {
-  static const std::array algorithms = {word2vec::GetAlgorithm(), logistic::GetAlgorithm(),
-                                        fm::GetAlgorithm(), ffm::GetAlgorithm()};
+  static const std::array algorithms = {word2vec::GetAlgorithm(), logistic::GetLinearAlgorithm(),
+                                        logistic::GetAlgorithm(), fm::GetAlgorithm(),
+                                        ffm::GetAlgorithm()};
   return algorithms;
 }
 

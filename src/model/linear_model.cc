@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "SHOALLIN";
 constexpr uint32_t kVersion = 1;
+constexpr uint32_t kClassesVersion = 2;  // the header goes on: number of classes, their biases
 constexpr uint32_t kNormalize = 1;
 constexpr size_t kHeader = 40;  // magic, version, flags, hash bits, bias, end, count
 constexpr size_t kMaxFile = size_t{40} << 30;
@@ -31,7 +32,23 @@ struct Header {
   float bias = 0;
   uint64_t end = 0;
   uint64_t count = 0;
+  std::vector<float> biases;
+  size_t size() const { return kHeader + (biases.empty() ? 0 : 4 + 4 * biases.size()); }
 };
+
+Status ReadBiases(ByteReader* reader, std::vector<float>* biases) {
+  uint32_t classes = 0;
+  TRY(reader->Get(&classes));
+  if (classes < 2 || classes > kMaxModelClasses)
+    return Malformed(fmt::format("has {} classes, expected 2 to {}", classes, kMaxModelClasses));
+  for (uint32_t c = 0; c < classes; ++c) {
+    float bias = 0;
+    TRY(reader->Get(&bias));
+    if (!std::isfinite(bias)) return Malformed("has a bias that is no number");
+    biases->push_back(bias);
+  }
+  return Status::Ok();
+}
 
 Result<Header> ReadHeader(ByteReader* reader, uint64_t max_unbacked) {
   std::string_view magic;
@@ -39,18 +56,23 @@ Result<Header> ReadHeader(ByteReader* reader, uint64_t max_unbacked) {
   Header header;
   if (!reader->GetRaw(kMagic.size(), &magic).ok() || magic != kMagic)
     return Malformed("does not begin as one");
-  if (!reader->Get(&version).ok() || version != kVersion)
-    return Malformed(fmt::format("is of version {}, expected {}", version, kVersion));
+  if (!reader->Get(&version).ok() || version < kVersion || version > kClassesVersion) {
+    return Malformed(
+        fmt::format("is of version {}, expected {} or {}", version, kVersion, kClassesVersion));
+  }
   TRY(reader->Get(&header.flags));
   TRY(reader->Get(&header.hash_bits));
   TRY(reader->Get(&header.bias));
   TRY(reader->Get(&header.end));
   TRY(reader->Get(&header.count));
+  if (version == kClassesVersion) TRY(ReadBiases(reader, &header.biases));
   if ((header.flags & ~kNormalize) != 0) return Malformed("has flags that are not known");
   if (header.hash_bits > 31) return Malformed("has more than 31 hash bits");
   if (!std::isfinite(header.bias)) return Malformed("has a bias that is no number");
   if (header.end > kMaxLinearWeights || header.count > header.end)
     return Malformed("names more weights than there can be");
+  if (!header.biases.empty() && header.end % header.biases.size() != 0)
+    return Malformed("has not as many weights for each class");
   if (header.end > max_unbacked && header.end / 64 > header.count)
     return Malformed("names features far beyond the weights that it holds");
   return header;
@@ -58,6 +80,7 @@ Result<Header> ReadHeader(ByteReader* reader, uint64_t max_unbacked) {
 
 std::string TextOf(const LinearModel& model) {
   std::string text = fmt::format("bias {}\n", model.bias);
+  if (!model.biases.empty()) text = fmt::format("bias {}\n", fmt::join(model.biases, " "));
   for (size_t i = 0; i < model.weights.size(); ++i) {
     if (model.weights[i] != 0)
       fmt::format_to(std::back_inserter(text), "{} {}\n", i, model.weights[i]);
@@ -84,18 +107,24 @@ Result<std::string> WriteWithDigest(int fd, const std::string& bytes) {
 std::string EncodeLinearModel(const LinearModel& model) {
   uint64_t count = 0;
   for (const float weight : model.weights) count += weight != 0;
+  const bool classes = !model.biases.empty();
+  const size_t header = kHeader + (classes ? 4 + 4 * model.biases.size() : 0);
   std::string bytes;
-  bytes.reserve(kHeader + 8 * count + 4);
+  bytes.reserve(header + 8 * count + 4);
   ByteWriter writer(&bytes);
   writer.PutRaw(kMagic.data(), kMagic.size());
-  writer.Put(kVersion);
+  writer.Put(classes ? kClassesVersion : kVersion);
   writer.Put(model.normalize ? kNormalize : 0u);
   writer.Put(model.hash_bits);
   writer.Put(model.bias);
   writer.Put<uint64_t>(model.weights.size());
   writer.Put(count);
-  bytes.resize(kHeader + 8 * count);
-  char* feature = bytes.data() + kHeader;
+  if (classes) {
+    writer.Put(static_cast<uint32_t>(model.biases.size()));
+    for (const float bias : model.biases) writer.Put(bias);
+  }
+  bytes.resize(header + 8 * count);
+  char* feature = bytes.data() + header;
   char* value = feature + 4 * count;
   for (size_t i = 0; i < model.weights.size(); ++i) {
     if (model.weights[i] == 0) continue;
@@ -128,8 +157,9 @@ Result<LinearModel> DecodeLinearModel(std::string_view bytes, uint64_t max_unbac
   model.hash_bits = header->hash_bits;
   model.normalize = (header->flags & kNormalize) != 0;
   model.bias = header->bias;
+  model.biases = header->biases;
   TRY_ASSIGN(model.weights, MakeWeights(header->end));
-  const char* const features = bytes.data() + kHeader;
+  const char* const features = bytes.data() + header->size();
   const char* const values = features + 4 * header->count;
   uint64_t next = 0;
   for (uint64_t i = 0; i < header->count; ++i) {
@@ -147,7 +177,8 @@ Result<LinearModel> DecodeLinearModel(std::string_view bytes, uint64_t max_unbac
 
 Status CheckFinite(const LinearModel& model) {
   const auto finite = [](float weight) { return std::isfinite(weight); };
-  if (finite(model.bias) && std::all_of(model.weights.begin(), model.weights.end(), finite))
+  if (finite(model.bias) && std::all_of(model.biases.begin(), model.biases.end(), finite) &&
+      std::all_of(model.weights.begin(), model.weights.end(), finite))
     return Status::Ok();
   return FailedPrecondition(
       "the training diverged: a weight is no number any more; nothing is saved. Use a smaller "

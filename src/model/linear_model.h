@@ -17,6 +17,7 @@
 
 namespace shoal::model {
 
+inline constexpr uint32_t kMaxModelClasses = 1u << 16;
 inline constexpr uint64_t kMaxLinearWeights = 1ull << 32;
 // The largest range of features that is accepted from a file with few entries.
 inline constexpr uint64_t kMaxUnbackedWeights = 1ull << 28;
@@ -45,6 +46,12 @@ using ZeroedFloats = std::vector<float, ZeroedAllocator<float>>;
 struct LinearModel {
   ZeroedFloats weights;  // by feature; features beyond the end have weight 0
   float bias = 0;
+  // Of several classes: one bias for each, and the weight of feature f for class c of K at f·K + c.
+  // Empty: there is one weight a feature.
+  std::vector<float> biases;
+  uint64_t classes() const { return biases.empty() ? 1 : biases.size(); }
+  // All features of examples are below.
+  uint64_t features() const { return weights.size() / classes(); }
   uint32_t hash_bits = 0;  // 0: features keep their numbers
   bool normalize = false;  // examples are divided by their Euclidean length
 };

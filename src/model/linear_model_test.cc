@@ -39,6 +39,23 @@ TEST(LinearModel, BytesGoBothWays) {
   }
 }
 
+TEST(LinearModel, SeveralClassesHaveABiasEach) {
+  LinearModel model;
+  model.weights = {0, 1, -2, 0, 3, 4};
+  model.biases = {0.5f, -1, 2};
+  EXPECT_EQ(model.features(), 2u);
+  const std::string bytes = EncodeLinearModel(model);
+  const auto read = DecodeLinearModel(bytes);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->weights, model.weights);
+  EXPECT_EQ(read->biases, model.biases);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(DecodeLinearModel(bytes.substr(0, size)).ok()) << size;
+  model.weights.resize(5);
+  EXPECT_EQ(DecodeLinearModel(EncodeLinearModel(model)).status().message(),
+            "weights.bin has not as many weights for each class");
+}
+
 TEST(LinearModel, EveryDamageIsFound) {
   LinearModel model;
   model.weights = {0, 1, -2, 0, 3};

@@ -40,7 +40,7 @@ class DockerEngineTest : public testing::Test {
     task.resources = resources;
     task.restart_if_lost = false;
     job_.tasks = {task};
-    EXPECT_TRUE(harness_->engine().Apply(job_).ok());
+    EXPECT_EQ(harness_->engine().Apply(job_).message(), "");
     const auto ended = [this] {
       std::lock_guard lock(mu_);
       return !events_.empty() && events_.back().phase > TaskPhase::kRunning;

@@ -36,6 +36,11 @@ class PlanEnvironment(unittest.TestCase):
         self.assertEqual((env["SHOAL_ROLE"], env["SHOAL_INDEX"], env["API_TOKEN"]), ("ps", "0", "***"))
         self.assertNotIn("hush", out)
 
+    def test_the_engine_local_has_no_request_but_the_plan(self):
+        plan = self.home.run("plan", self.file)
+        self.assertEqual(plan[0], 0)
+        self.assertEqual(self.home.run("plan", self.file, "--engine", "local"), plan)
+
     def test_unknown_tasks_are_named(self):
         for task in ("worker-2", "chief", "worker-x-"):
             code, out, err = self.home.run("plan", self.file, "--env", task)

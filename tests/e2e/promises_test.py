@@ -222,7 +222,7 @@ class CommandTest(Promises):
         self.assertIn("did you mean `shoal run`?", err)
 
     def test_what_is_missing_is_named_with_what_is_expected(self):
-        for arguments, code, words in ((("train",), 2, "got no subcommand, expected one of word2vec, logistic, fm, ffm"),
+        for arguments, code, words in ((("train",), 2, "got no subcommand, expected one of word2vec, linear, logistic, fm, ffm"),
                                        (("nearest", "v", "king"), 4, "no model or vectors file v; expected the --output of `shoal train word2vec`"),
                                        (("nearest",), 2, "MODEL is required"),
                                        (("predict", "v", "--data", "x"), 4, "no linear model in v; expected the --output of `shoal train logistic`"),

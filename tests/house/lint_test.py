@@ -93,6 +93,18 @@ class Tree(unittest.TestCase):
         self.assert_found("ignored-output", {"src/base/c.cc": "void F() { (void)PrintOut(text); }\n"})
         self.assert_found("ignored-output", {"src/base/c.cc": "void F() { (void)WriteAll(STDOUT_FILENO, text); }\n"})
 
+    def test_unchecked_mutex(self):
+        self.assert_found("locks", {"src/base/c.cc": "std::mutex mu;\n"})
+        self.assert_found("locks", {"src/base/c.cc": "std::condition_variable changed;\n"})
+        self.assertEqual(self.lint({"src/base/c.cc": "std::mutex mu;  // not checked: of one thread\n"})[0], 0)
+
+    def test_annotations_of_locks_are_no_methods(self):
+        fields = "".join(f"  int f{i}_ GUARDED_BY(mu_) = 0;\n" for i in range(41))
+        code, out = self.lint({"src/base/c.h": "#pragma once\nclass C {\n" + fields + "};\n"})
+        self.assertEqual(code, 1, out)
+        self.assertIn("class-fields", out)
+        self.assertNotIn("class-methods", out)
+
     def test_machine_path(self):
         self.assert_found("machine-path", {"docs/x.md": "see /ho" + "me/carla/x\n"})
 

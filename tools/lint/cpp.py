@@ -29,9 +29,18 @@ class Function:
         self.nesting = 0
 
 
+# Annotations of base/mutex.h.
+_LOCKS = re.compile(r"\b(?:(?:PT_)?GUARDED_BY|REQUIRES|EXCLUDES|(?:TRY_)?ACQUIRE|RELEASE|SHOAL_THREAD_SAFETY)"
+                    r"\((?:[^()]|\([^()]*\))*\)|\bNO_THREAD_SAFETY_ANALYSIS\b")
+
+
+def _spaces(match):
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
 def blank(text):
-    """The text with comments, literals and preprocessor lines replaced by spaces; line breaks stay."""
-    return _BLANK.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+    """The text with comments, literals, preprocessor lines and annotations of locks replaced by spaces; line breaks stay."""
+    return _LOCKS.sub(_spaces, _BLANK.sub(_spaces, text))
 
 
 def includes(text):

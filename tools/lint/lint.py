@@ -8,6 +8,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import classes  # noqa: E402
 import files  # noqa: E402
 import foreign_fields  # noqa: E402
+import locks  # noqa: E402
 import rooms  # noqa: E402
 import sizes  # noqa: E402
 import words  # noqa: E402
@@ -62,11 +63,18 @@ def main(argv=None):
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."),
                         help=argparse.SUPPRESS)
     parser.add_argument("--no-format", action="store_true", help="leave clang-format-14 out")
+    parser.add_argument("--locks", action="store_true", help="only the check of locks by clang; the preset release must have been configured")
     arguments = parser.parse_args(argv)
     root = os.path.abspath(arguments.root)
     paths = files.all_files(root)
+    if arguments.locks:
+        findings = locks.check_with_clang(root)
+        for finding in sorted(findings, key=lambda f: (f.path, f.line)):
+            print(finding)
+        print(f"lint: locks, {len(findings)} findings")
+        return 1 if findings else 0
     findings = [] if arguments.no_format else check_format(root, paths, arguments.fix)
-    for rule in (classes, foreign_fields, rooms, sizes, words):
+    for rule in (classes, foreign_fields, locks, rooms, sizes, words):
         findings += rule.check(root, paths)
     findings = apply_waivers(root, findings)
     for finding in sorted(findings, key=lambda f: (f.path, f.line)):

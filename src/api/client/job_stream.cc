@@ -1,13 +1,12 @@
 #include "api/client/job_stream.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/rest/job_json.h"
 #include "base/base64.h"
+#include "base/mutex.h"
 #include "net/http/sse_reader.h"
 
 namespace shoal::api {
@@ -23,10 +22,10 @@ constexpr std::chrono::milliseconds kSilence{45'000};
 
 // Between the thread that reads and the loop that calls back.
 struct Shared {
-  std::mutex mu;
-  std::condition_variable changed;
-  bool ended = false;                       // guarded by mu: the owner is gone
-  std::shared_ptr<net::HttpStream> stream;  // guarded by mu: the open one
+  Mutex mu;
+  CondVar changed;
+  bool ended GUARDED_BY(mu) = false;                       // the owner is gone
+  std::shared_ptr<net::HttpStream> stream GUARDED_BY(mu);  // the open one
 };
 
 class ReadingJobStream final : public JobStream {
@@ -41,7 +40,7 @@ class ReadingJobStream final : public JobStream {
   }
   ~ReadingJobStream() override {
     {
-      const std::lock_guard lock(shared_->mu);
+      const MutexLock lock(shared_->mu);
       shared_->ended = true;
       if (shared_->stream != nullptr) shared_->stream->Cancel();
     }
@@ -74,7 +73,7 @@ class ReadingJobStream final : public JobStream {
     TRY_ASSIGN(std::unique_ptr<net::HttpStream> opened, Open());
     const std::shared_ptr<net::HttpStream> stream = std::move(opened);
     {
-      const std::lock_guard lock(shared_->mu);
+      const MutexLock lock(shared_->mu);
       if (shared_->ended) return Status::Ok();
       shared_->stream = stream;
     }
@@ -91,7 +90,7 @@ class ReadingJobStream final : public JobStream {
       TRY(reader.Feed(*bytes, &events));
       for (const net::SseEvent& event : events) OnEvent(event);
     }
-    const std::lock_guard lock(shared_->mu);
+    const MutexLock lock(shared_->mu);
     shared_->stream.reset();
     return status;
   }
@@ -180,7 +179,7 @@ class ReadingJobStream final : public JobStream {
   void Post(std::function<void(JobStreamCallbacks&)> call) {
     loop_->Post([shared = shared_, callbacks = callbacks_, call = std::move(call)] {
       {
-        const std::lock_guard lock(shared->mu);
+        const MutexLock lock(shared->mu);
         if (shared->ended) return;
       }
       call(*callbacks);
@@ -188,12 +187,13 @@ class ReadingJobStream final : public JobStream {
   }
 
   bool ended() const {
-    const std::lock_guard lock(shared_->mu);
+    const MutexLock lock(shared_->mu);
     return shared_->ended;
   }
   void Pause(Duration pause) {
-    std::unique_lock lock(shared_->mu);
-    shared_->changed.wait_for(lock, pause, [this] { return shared_->ended; });
+    MutexLock lock(shared_->mu);
+    shared_->changed.wait_for(lock, pause,
+                              [this]() REQUIRES(shared_->mu) { return shared_->ended; });
   }
 
   const ApiClient* const client_;

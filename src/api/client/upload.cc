@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "api/rest/route.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "host/files/blob_cache.h"
 #include "host/files/snapshot.h"
 #include "rendezvous/logs/log_segment.h"
@@ -21,9 +20,9 @@ constexpr int kAttempts = 6;
 constexpr std::chrono::milliseconds kFirstPause{200};
 
 void Pause(std::chrono::milliseconds pause) {
-  std::mutex mu;
-  std::unique_lock lock(mu);
-  std::condition_variable never;
+  Mutex mu;
+  MutexLock lock(mu);
+  CondVar never;
   (void)never.wait_for(lock, pause, [] { return false; });
 }
 

@@ -11,6 +11,7 @@
 #include "base/access/directory_owner.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/utf8.h"
 #include "controller/files/log_lines.h"
 #include "job/execution/job_dir.h"
@@ -63,7 +64,7 @@ Result<std::unique_ptr<LogForwarder>> LogForwarder::Start(LogForwarderOptions op
 LogForwarder::~LogForwarder() {
   watcher_.reset();
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -72,19 +73,19 @@ LogForwarder::~LogForwarder() {
 }
 
 void LogForwarder::Grew(const std::string& job) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (!job.empty() && !dirty_.insert(job).second) return;
   if (!std::exchange(news_, true)) changed_.notify_all();
 }
 
 bool LogForwarder::stopping() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return stop_;
 }
 
 void LogForwarder::Wait(Duration most) {
-  std::unique_lock lock(mu_);
-  changed_.wait_for(lock, most, [this] { return stop_ || news_; });
+  MutexLock lock(mu_);
+  changed_.wait_for(lock, most, [this]() REQUIRES(mu_) { return stop_ || news_; });
 }
 
 LogForwarderCounters LogForwarder::counters() const {
@@ -170,7 +171,7 @@ Status LogForwarder::ReadEvents() {
 void LogForwarder::Run() {
   while (!stopping()) {
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       news_ = false;
       for (const std::string& id : dirty_) waiting_.insert(id);
       dirty_.clear();
@@ -267,7 +268,7 @@ bool LogForwarder::FillLog(const std::string& id, Job* job, const LogInfo& log, 
 
 bool LogForwarder::Pause(Duration time) {
   const TimePoint until = options_.clock->Now() + time;
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   while (!stop_ && options_.clock->Now() < until)
     changed_.wait_for(lock, until - options_.clock->Now());
   return !stop_;

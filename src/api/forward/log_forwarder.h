@@ -4,12 +4,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -18,6 +16,7 @@
 #include "api/forward/log_sink.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/files/log_store.h"
 #include "controller/files/state_home.h"
@@ -99,12 +98,11 @@ class LogForwarder {
 
   LogForwarderOptions options_;
   UniqueFd interrupt_;  // readable once it ends
-  std::mutex mu_;
-  std::condition_variable changed_;
-  // Guarded by mu_.
-  bool stop_ = false;
-  bool news_ = true;             // events, or dirty_
-  std::set<std::string> dirty_;  // jobs whose logs have grown
+  Mutex mu_;
+  CondVar changed_;
+  bool stop_ GUARDED_BY(mu_) = false;
+  bool news_ GUARDED_BY(mu_) = true;             // events, or dirty_
+  std::set<std::string> dirty_ GUARDED_BY(mu_);  // jobs whose logs have grown
   // Of the thread.
   std::map<std::string, Job> jobs_;
   std::set<std::string> waiting_;  // jobs with bytes that were not read

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.h"
 #include "net/http.h"
 #include "net/http_client.h"
 
@@ -118,7 +119,7 @@ Result<json::object> OidcProvider::Call(const std::string& url, const Form* form
 Result<OidcProvider::Metadata> OidcProvider::Discover() {
   const TimePoint now = clock_->Now();
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (metadata_ && now - discovered_ < kRemembered) return *metadata_;
   }
   std::string base = config_.issuer;
@@ -139,7 +140,7 @@ Result<OidcProvider::Metadata> OidcProvider::Discover() {
   found.keys = GetStringOr(reply, "jwks_uri", "");
   for (const std::string& url : {found.token, found.keys})
     TRY(SplitProviderUrl(url).status().With("the provider's configuration"));
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   metadata_ = found;
   discovered_ = now;
   return found;
@@ -149,14 +150,14 @@ Result<JwkSet> OidcProvider::Keys(bool again) {
   TRY_ASSIGN(const Metadata metadata, Discover());
   const TimePoint now = clock_->Now();
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (keys_ && now - fetched_ < (again ? kKeysAgain : kRemembered)) return *keys_;
   }
   int status = 0;
   TRY_ASSIGN(const json::object reply, Call(metadata.keys, nullptr, &status));
   if (status != kOk) return Unavailable("the provider's keys answer " + std::to_string(status));
   TRY_ASSIGN(JwkSet keys, JwkSet::Parse(ToText(reply)));
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   keys_ = keys;
   fetched_ = now;
   return keys;

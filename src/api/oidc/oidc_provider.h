@@ -6,7 +6,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/jwt/jwt.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace shoal::api {
@@ -81,8 +81,8 @@ class OidcProvider {
 
   const OidcConfig config_;
   const Clock* const clock_;
-  std::mutex mu_;
-  std::optional<Metadata> metadata_;  // guarded by mu_, as are the rest
+  Mutex mu_;
+  std::optional<Metadata> metadata_ GUARDED_BY(mu_);  // as are the rest
   TimePoint discovered_{};
   std::optional<JwkSet> keys_;
   TimePoint fetched_{};

@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::api {
 namespace {
@@ -89,7 +90,7 @@ Result<ExternalUser> UserOfClaims(const OidcConfig& config, const json::object& 
 class SignIn::Turn {
  public:
   static Result<Turn> Take(SignIn* owner) {
-    const std::lock_guard lock(owner->mu_);
+    const MutexLock lock(owner->mu_);
     if (owner->calls_ >= kMostCalls)
       return Unavailable("other sign-ins wait for the provider; try again");
     ++owner->calls_;
@@ -99,7 +100,7 @@ class SignIn::Turn {
   Turn& operator=(Turn&&) = delete;
   ~Turn() {
     if (owner_ == nullptr) return;
-    const std::lock_guard lock(owner_->mu_);
+    const MutexLock lock(owner_->mu_);
     --owner_->calls_;
   }
 
@@ -110,7 +111,7 @@ class SignIn::Turn {
 
 Status SignIn::Add(const std::string& key, Pending pending) {
   const TimePoint now = clock_->Now();
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::erase_if(pending_, [&](const auto& entry) { return entry.second.expires <= now; });
   const auto same = std::ranges::count_if(
       pending_, [&](const auto& entry) { return entry.second.peer == pending.peer; });
@@ -137,7 +138,7 @@ Result<StartedDevice> SignIn::BeginDevice(const std::string& peer) {
   pending.expires = clock_->Now() + kCodeTime;
   TRY(Add(started.handle, pending));  // before the provider is asked: a peer has only so many
   Result<DeviceGrant> grant = provider_.BeginDevice();
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto found = pending_.find(Sha256Hex(started.handle));
   if (found == pending_.end()) return Unavailable("the provider was too slow; try again");
   if (!grant.ok()) {
@@ -158,7 +159,7 @@ Result<NewToken> SignIn::FinishDevice(const std::string& handle, Duration* inter
   const std::string key = Sha256Hex(handle);
   std::string code;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto found = pending_.find(key);
     const TimePoint now = clock_->Now();
     if (found == pending_.end() || !found->second.device || found->second.expires <= now)
@@ -175,7 +176,7 @@ Result<NewToken> SignIn::FinishDevice(const std::string& handle, Duration* inter
     claims = turn.ok() ? provider_.FinishDevice(code) : Result<json::object>(turn.status());
   }
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto found = pending_.find(key);
     if (found == pending_.end()) return unknown;
     const Code outcome = claims.status().code();
@@ -219,7 +220,7 @@ Result<NewToken> SignIn::FinishCode(const std::string& state, const std::string&
   TRY_ASSIGN(const Turn turn, Turn::Take(this));
   Pending pending;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto found = pending_.find(Sha256Hex(state));
     if (found == pending_.end() || found->second.device || found->second.expires <= clock_->Now())
       return NotFound("there is no such sign-in; it has expired or is finished: sign in again");

@@ -6,12 +6,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "api/oidc/oidc_provider.h"
 #include "api/people/people.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace shoal::api {
@@ -82,9 +82,9 @@ class SignIn {
   OidcProvider provider_;
   People* const people_;
   const Clock* const clock_;
-  std::mutex mu_;
-  std::map<std::string, Pending> pending_;  // guarded by mu_; by a digest of handle or state
-  int calls_ = 0;                           // guarded by mu_
+  Mutex mu_;
+  std::map<std::string, Pending> pending_ GUARDED_BY(mu_);  // by a digest of handle or state
+  int calls_ GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace shoal::api

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "base/mutex.h"
+
 namespace shoal::api {
 
 Duration Throttle::CountFailure(const std::string& peer) {
   constexpr Duration kFirstDelay = std::chrono::milliseconds(100);
   constexpr int kMaxDoublings = 6;
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const TimePoint now = clock_->Now();
   auto found = peers_.find(peer);
   if (found == peers_.end()) {
@@ -30,7 +32,7 @@ Duration Throttle::CountFailure(const std::string& peer) {
 }
 
 size_t Throttle::peers() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return peers_.size();
 }
 

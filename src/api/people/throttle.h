@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace shoal::api {
 
@@ -37,7 +37,7 @@ class Throttle {
     std::list<std::string>::iterator place;
   };
   const Clock* const clock_;
-  mutable std::mutex mu_;
+  mutable Mutex mu_;
   std::unordered_map<std::string, Peer> peers_;
   std::list<std::string> order_;  // the one that failed last at the end
 };

@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
 #include <future>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "api/process/state_lock.h"
 #include "api/queues/queues_file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/open_file_limit.h"
 #include "base/private_files.h"
 #include "controller/files/state_home.h"
@@ -75,16 +74,16 @@ class ShoalServer final : public Server {
   std::string url() const override { return url_; }
   std::string fingerprint() const override { return fingerprint_; }
   std::optional<std::string> first_token() const override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     return first_token_;
   }
   ServerRole role() const override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     return role_;
   }
   Status ReloadQueues() override {
     // The parts that lead are not made or removed meanwhile.
-    const std::lock_guard lock(active_mu_);
+    const MutexLock lock(active_mu_);
     if (active_ == nullptr) return ReadQueues(options_.queues_file).status();
     std::promise<Status> reloaded;
     active_->ReloadQueues([&reloaded](const Status& status) { reloaded.set_value(status); });
@@ -110,6 +109,7 @@ class ShoalServer final : public Server {
     TRY_ASSIGN(active_, ActiveServer::Start({&options_, store_.get(), self_, {}}));
     TRY(active_->Listen(options_.port));
     SetAddress(active_->http());
+    const MutexLock lock(mu_);  // requests are served already
     first_token_ = active_->first_token();
     role_ = {true, 0, url_, active_->attached().size(), ""};
     return Status::Ok();
@@ -137,8 +137,8 @@ class ShoalServer final : public Server {
         store_.get(), std::move(options), [this](const controller::Fence& fence) { OnLead(fence); },
         [this](const Status& why) { OnLost(why); });
     roles_ = std::thread([this] { RunRoles(); });
-    std::unique_lock lock(mu_);
-    changed_.wait(lock, [this] { return settled_; });
+    MutexLock lock(mu_);
+    changed_.wait(lock, [this]() REQUIRES(mu_) { return settled_; });
     return failure_;
   }
 
@@ -156,7 +156,7 @@ class ShoalServer final : public Server {
   }
 
   void OnLead(const controller::Fence& fence) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     wanted_ = fence.epoch;
     changed_.notify_all();
   }
@@ -164,16 +164,16 @@ class ShoalServer final : public Server {
   // Returns when nothing acts under the lost lease any more, so that a later lease of this process
   // is not used by parts that belong to the earlier one.
   void OnLost(const Status& why) {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     wanted_ = 0;
     lost_ = why.message();
     role_.leader.clear();
     changed_.notify_all();
-    changed_.wait(lock, [this] { return present_ == 0 || stop_; });
+    changed_.wait(lock, [this]() REQUIRES(mu_) { return present_ == 0 || stop_; });
   }
 
   void OnFollow(const controller::Lease& lease) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const std::string leader = lease.holder.substr(0, lease.holder.find(' '));
     const bool news = role_.leader != leader && !role_.leads;
     if (news) role_.leader = leader;
@@ -184,7 +184,7 @@ class ShoalServer final : public Server {
 
   void StopRoles() {
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       stop_ = true;
     }
     changed_.notify_all();
@@ -192,21 +192,22 @@ class ShoalServer final : public Server {
   }
 
   void RunRoles() {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     while (true) {
-      changed_.wait(lock, [this] { return stop_ || wanted_ != present_; });
+      changed_.wait(lock, [this]() REQUIRES(mu_) { return stop_ || wanted_ != present_; });
       if (stop_) return;
       const int64_t wanted = wanted_;
+      const bool leads = present_ != 0;
       lock.unlock();
-      const Status done = present_ != 0 ? StepDown() : Lead(wanted);
+      const Status done = leads ? StepDown() : Lead(wanted);
       lock.lock();
       const bool lost = wanted_ != wanted;  // so a failure says nothing
       if (!done.ok() && !lost) return Fail(done);
     }
   }
 
-  // With mu_ locked. This server ends without a role.
-  void Fail(const Status& why) {
+  // This server ends without a role.
+  void Fail(const Status& why) REQUIRES(mu_) {
     failure_ = why;
     stop_ = true;
     const bool first = !std::exchange(settled_, true);
@@ -223,7 +224,7 @@ class ShoalServer final : public Server {
       return made.status().With("this server cannot lead");
     }
     {
-      const std::lock_guard lock(active_mu_);
+      const MutexLock lock(active_mu_);
       active_ = std::move(*made);
     }
     standby_.reset();
@@ -240,7 +241,7 @@ class ShoalServer final : public Server {
   Status StepDown() {
     LogWarning("this server does not lead any more: {}", lost());
     {
-      const std::lock_guard lock(active_mu_);
+      const MutexLock lock(active_mu_);
       active_.reset();
     }
     TRY(StartStandby(port_));
@@ -251,18 +252,18 @@ class ShoalServer final : public Server {
   }
 
   void SetPresent(int64_t epoch) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     present_ = epoch;
   }
 
   std::string lost() const {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     return lost_;
   }
 
   // The parts of the role exist, or are gone.
   void SetRole(const ServerRole& role, const std::optional<std::string>& token) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const std::string leader = role.leads ? role.leader : role_.leader;
     role_ = role;
     role_.leader = leader;
@@ -286,19 +287,18 @@ class ShoalServer final : public Server {
   // Of Begin, then of the thread of roles until it has ended.
   std::unique_ptr<net::HttpServer> standby_;
   std::unique_ptr<ActiveServer> active_;
-  std::mutex active_mu_;  // held while `active_` changes, and while another thread uses it
+  Mutex active_mu_;  // held while `active_` changes, and while another thread uses it
   std::unique_ptr<controller::Leader> leader_;
-  mutable std::mutex mu_;
-  std::condition_variable changed_;
-  // Guarded by mu_.
-  int64_t wanted_ = 0;    // the epoch under which this server should lead; 0: none
-  int64_t present_ = 0;   // the one whose parts exist or are being made
-  bool settled_ = false;  // the first role is known
-  bool stop_ = false;
-  std::string lost_;
-  Status failure_;
-  std::optional<std::string> first_token_;
-  ServerRole role_;
+  mutable Mutex mu_;
+  CondVar changed_;
+  int64_t wanted_ GUARDED_BY(mu_) = 0;    // the epoch under which this server should lead; 0: none
+  int64_t present_ GUARDED_BY(mu_) = 0;   // the one whose parts exist or are being made
+  bool settled_ GUARDED_BY(mu_) = false;  // the first role is known
+  bool stop_ GUARDED_BY(mu_) = false;
+  std::string lost_ GUARDED_BY(mu_);
+  Status failure_ GUARDED_BY(mu_);
+  std::optional<std::string> first_token_ GUARDED_BY(mu_);
+  ServerRole role_ GUARDED_BY(mu_);
   std::thread roles_;  // last
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::api {
 
@@ -35,7 +36,7 @@ Status Followers::Watch() {
   // Called on the supervisor's thread.
   observer.on_event = [this](const std::string& id, const rendezvous::JobEvent& event) {
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       if (!jobs_.contains(id)) return;
     }
     OnLive(id, "live", rendezvous::EventToJson(event));
@@ -71,7 +72,7 @@ Followers::Id Followers::AddEvents(EventsFollowRequest request, std::shared_ptr<
 Followers::Id Followers::Add(std::unique_ptr<Follower> follower, const Principal& principal) {
   Id id = 0;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (count_ >= kMax) return 0;
     ++count_;
     id = next_++;
@@ -106,7 +107,7 @@ void Followers::Erase(Id id) {
     break;
   }
   followers_.erase(found);
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   --count_;
   jobs_.erase(jobs_.find(job));
 }
@@ -135,7 +136,7 @@ void Followers::FinishAll() {
 }
 
 size_t Followers::count() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return count_;
 }
 
@@ -172,7 +173,7 @@ void Followers::OnLog(const std::string& job) {
 
 void Followers::OnLive(const std::string& job, const std::string& event, const json::object& data) {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!jobs_.contains(job)) return;
   }
   loop_.Post([this, job, event, data] {

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -14,6 +13,7 @@
 
 #include "api/server/follower.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/files/log_store.h"
 #include "controller/store/store.h"
@@ -90,9 +90,9 @@ class Followers {
   std::map<std::string, WatchedLogs> logs_;
   std::unique_ptr<controller::Store::Watcher> watcher_;
   std::unique_ptr<controller::Supervisor::Observation> observation_;
-  mutable std::mutex mu_;
-  Id next_ = 1;                      // guarded by mu_
-  size_t count_ = 0;                 // guarded by mu_
+  mutable Mutex mu_;
+  Id next_ GUARDED_BY(mu_) = 1;
+  size_t count_ GUARDED_BY(mu_) = 0;
   std::multiset<std::string> jobs_;  // followed ones; guarded by mu_
   std::thread thread_;
 };

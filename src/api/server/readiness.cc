@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
+
 namespace shoal::api {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr double kMiB = 1 << 20;
 }  // namespace
 
 Status Readiness::CheckStore() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const TimePoint now = clock_->Now();
   if (tried_ && now - *tried_ < kInterval) return last_;
   tried_ = now;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/store/records.h"
 
@@ -32,8 +32,8 @@ class Readiness {
   controller::Records* const records_;
   const std::filesystem::path state_;
   const Clock* const clock_;
-  std::mutex mu_;
-  std::optional<TimePoint> tried_;  // guarded by mu_, as is the next
+  Mutex mu_;
+  std::optional<TimePoint> tried_ GUARDED_BY(mu_);  // as is the next
   Status last_;
 };
 

@@ -1,12 +1,12 @@
 #include "api/server/watch_socket.h"
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "api/rest/router.h"
 #include "api/server/followers.h"
+#include "base/mutex.h"
 
 namespace shoal::api {
 namespace {
@@ -70,7 +70,7 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
 
   // Keeps the number for the subscription that is being made.
   Status Reserve(int64_t number) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (closed_) return Unavailable("the connection is closed");
     if (followers_.contains(number))
       return AlreadyExists("there is a subscription " + std::to_string(number) + " already");
@@ -82,7 +82,7 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
   }
 
   void Forget(int64_t number) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     followers_.erase(number);
   }
 
@@ -126,7 +126,7 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
 
   Status Keep(int64_t number, Followers::Id id) {
     if (id == 0) return Unavailable("too many streams are open; try again later");
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto found = followers_.find(number);
     if (found == followers_.end()) {  // it has ended, or the peer has gone, meanwhile
       backend_.followers->Remove(id);
@@ -137,7 +137,7 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
   }
 
   void Unsubscribe(int64_t number) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto found = followers_.find(number);
     if (found == followers_.end()) return;
     if (found->second != 0) backend_.followers->Remove(found->second);
@@ -145,14 +145,14 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
   }
 
   void RemoveAll() {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     closed_ = true;
     for (const auto& [number, id] : followers_) backend_.followers->Remove(id);
     followers_.clear();
   }
 
   void WakeAll() {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     for (const auto& [number, id] : followers_) backend_.followers->Wake(id);
   }
 
@@ -164,10 +164,10 @@ class WatchSocket : public std::enable_shared_from_this<WatchSocket> {
   const Backend& backend_;
   const CallPtr call_;
   const std::shared_ptr<net::HttpWebSocket> socket_;
-  std::mutex mu_;
+  Mutex mu_;
   // By the client's number, 0 while a subscription is being made; guarded by mu_.
-  std::map<int64_t, Followers::Id> followers_;
-  bool closed_ = false;  // guarded by mu_
+  std::map<int64_t, Followers::Id> followers_ GUARDED_BY(mu_);
+  bool closed_ GUARDED_BY(mu_) = false;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/id.h"
+#include "base/mutex.h"
 #include "ps/transport/socket.h"
 
 namespace shoal::bindings {
@@ -150,7 +151,7 @@ Status Connection::Send(const Message& message) {
   const MessageHeader head = MakeHeader(message);
   MessageHeader checked;
   TRY(ReadMessageHeader({reinterpret_cast<const char*>(&head), sizeof head}, &checked));
-  const std::lock_guard lock(send_mu_);
+  const MutexLock lock(send_mu_);
   TRY(Write(&head, sizeof head));
   TRY(Write(message.body.data(), message.body.size()));
   for (const auto& part : message.parts) TRY(Write(part.data, part.size));

@@ -4,12 +4,12 @@
 
 #include <shoal/ps_lite_api/postoffice.h>
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace shoal::bindings {
@@ -81,7 +81,7 @@ class Connection {
 
   const UniqueFd fd_;
   const std::string name_;
-  std::mutex send_mu_;
+  Mutex send_mu_;
 };
 
 }  // namespace shoal::bindings

@@ -1,6 +1,7 @@
 // The public functions of shoal/ps_lite_api/postoffice.h.
 #include <algorithm>
 
+#include "base/mutex.h"
 #include "bindings/environment.h"
 #include "bindings/ps_lite/postoffice_impl.h"
 
@@ -10,8 +11,8 @@ namespace shoal::ps::v1::lite {
 
 void Customer::Impl::Loop() {
   while (true) {
-    std::unique_lock lock(mu);
-    changed.wait(lock, [this] { return stop || !queue.empty(); });
+    MutexLock lock(mu);
+    changed.wait(lock, [this]() REQUIRES(mu) { return stop || !queue.empty(); });
     if (stop) return;
     const Message message = std::move(queue.front());
     queue.pop_front();
@@ -36,7 +37,7 @@ Postoffice::Postoffice() : impl_(std::make_unique<Impl>()) {}
 Postoffice::~Postoffice() = default;
 
 void Postoffice::SetVariables(std::map<std::string, std::string> variables) {
-  const std::lock_guard lock(impl_->mu);
+  const MutexLock lock(impl_->mu);
   impl_->variables = std::move(variables);
   if (impl_->phase == Impl::Phase::kIdle) impl_->config_known = false;
 }
@@ -45,18 +46,19 @@ void Postoffice::Start(int customer, bool barrier) {
   impl_->CheckOwner();
   bool first = false;
   {
-    std::unique_lock lock(impl_->mu);
+    MutexLock lock(impl_->mu);
     impl_->customers_in.insert(customer);
     first = impl_->phase == Impl::Phase::kIdle;
     if (first) impl_->phase = Impl::Phase::kStarting;
     if (!first)
-      Check(impl_->Await(&lock, [this] { return impl_->phase >= Impl::Phase::kStarted; }));
+      Check(impl_->Await(
+          &lock, [this]() REQUIRES(impl_->mu) { return impl_->phase >= Impl::Phase::kStarted; }));
   }
   if (!first) return;
   impl_->owner = new bindings::OwnerProcess;
   impl_->Open();
   {
-    const std::lock_guard lock(impl_->mu);
+    const MutexLock lock(impl_->mu);
     impl_->phase = Impl::Phase::kStarted;
     impl_->changed.notify_all();
   }
@@ -67,7 +69,7 @@ void Postoffice::Finalize(int customer, bool barrier) {
   impl_->CheckOwner();
   {
     // The last of several customers of this process does it.
-    const std::lock_guard lock(impl_->mu);
+    const MutexLock lock(impl_->mu);
     impl_->customers_in.erase(customer);
     if (!impl_->customers_in.empty()) return;
   }
@@ -86,7 +88,7 @@ void Postoffice::Barrier(int /*customer*/, int group) {
   uint64_t passed = 0;
   std::shared_ptr<Connection> scheduler;
   {
-    const std::lock_guard lock(impl_->mu);
+    const MutexLock lock(impl_->mu);
     passed = impl_->barriers[group].passed;
     if (impl_->id != kSchedulerId) scheduler = impl_->connections[kSchedulerId];
   }
@@ -97,8 +99,9 @@ void Postoffice::Barrier(int /*customer*/, int group) {
   } else {
     impl_->CountBarrier(group);
   }
-  std::unique_lock lock(impl_->mu);
-  Check(impl_->Await(&lock, [&] { return impl_->barriers[group].passed > passed; }));
+  MutexLock lock(impl_->mu);
+  Check(impl_->Await(&lock,
+                     [&]() REQUIRES(impl_->mu) { return impl_->barriers[group].passed > passed; }));
 }
 
 int Postoffice::num_workers() const { return impl_->Config().workers; }
@@ -133,7 +136,7 @@ Customer::Customer(int app, int customer, Handler handler) : impl_(std::make_uni
   impl_->thread = std::thread([this] { impl_->Loop(); });
   std::deque<Postoffice::Impl::Undelivered> waiting;
   {
-    const std::lock_guard lock(post.mu);
+    const MutexLock lock(post.mu);
     post.customers[{app, customer}] = impl_.get();
     impl_->failed = post.failed;
     waiting.swap(post.undelivered);
@@ -148,11 +151,11 @@ Customer::~Customer() {
     return;
   }
   {
-    const std::lock_guard lock(impl_->post->mu);
+    const MutexLock lock(impl_->post->mu);
     impl_->post->customers.erase({impl_->app, impl_->customer});
   }
   {
-    const std::lock_guard lock(impl_->mu);
+    const MutexLock lock(impl_->mu);
     impl_->stop = true;
     impl_->changed.notify_all();
   }
@@ -166,31 +169,33 @@ int Customer::customer_id() const { return impl_->customer; }
 int Customer::NewRequest(int group) {
   impl_->CheckOwner();
   const auto expected = static_cast<int>(impl_->post->Ids(group).size());
-  const std::lock_guard lock(impl_->mu);
+  const MutexLock lock(impl_->mu);
   impl_->tracker.emplace_back(expected, 0);
   return static_cast<int>(impl_->tracker.size()) - 1;
 }
 
 void Customer::WaitRequest(int timestamp) {
   impl_->CheckOwner();
-  std::unique_lock lock(impl_->mu);
+  MutexLock lock(impl_->mu);
   const auto at = static_cast<size_t>(timestamp);
   if (timestamp < 0 || at >= impl_->tracker.size())
     Throw(InvalidArgument(fmt::format("there is no request {}", timestamp)));
-  const auto done = [&] { return impl_->tracker[at].second >= impl_->tracker[at].first; };
-  impl_->changed.wait(lock, [&] { return done() || !impl_->failed.ok(); });
+  const auto done = [&]() REQUIRES(impl_->mu) {
+    return impl_->tracker[at].second >= impl_->tracker[at].first;
+  };
+  impl_->changed.wait(lock, [&]() REQUIRES(impl_->mu) { return done() || !impl_->failed.ok(); });
   if (!done()) Throw(impl_->failed);
 }
 
 int Customer::NumResponse(int timestamp) {
   impl_->CheckOwner();
-  const std::lock_guard lock(impl_->mu);
+  const MutexLock lock(impl_->mu);
   return impl_->tracker[static_cast<size_t>(timestamp)].second;
 }
 
 void Customer::AddResponse(int timestamp, int count) {
   impl_->CheckOwner();
-  const std::lock_guard lock(impl_->mu);
+  const MutexLock lock(impl_->mu);
   impl_->tracker[static_cast<size_t>(timestamp)].second += count;
   impl_->changed.notify_all();
 }

@@ -10,15 +10,14 @@
 #include <shoal/ps_lite_api/postoffice.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "bindings/convert.h"
 #include "bindings/owner_process.h"
 #include "bindings/ps_lite/acceptor.h"
@@ -60,23 +59,23 @@ struct Customer::Impl {
   int customer = 0;
   Handler handler;
   Postoffice::Impl* post = nullptr;
-  std::mutex mu;
-  std::condition_variable changed;
-  std::deque<Message> queue;                 // guarded by mu
-  std::vector<std::pair<int, int>> tracker;  // guarded by mu, by timestamp: expected, answered
-  bool stop = false;                         // guarded by mu
-  shoal::Status failed;                      // guarded by mu
+  Mutex mu;
+  CondVar changed;
+  std::deque<Message> queue GUARDED_BY(mu);
+  std::vector<std::pair<int, int>> tracker GUARDED_BY(mu);  // by timestamp: expected, answered
+  bool stop GUARDED_BY(mu) = false;
+  shoal::Status failed GUARDED_BY(mu);
   std::thread thread;
 
   void Loop();
   void CheckOwner() const { Check(owner.Check("this ps-lite customer", kOwnNode)); }
   void Accept(Message message) {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     queue.push_back(std::move(message));
     changed.notify_all();
   }
   void Fail(const shoal::Status& why) {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     if (failed.ok()) failed = why;
     changed.notify_all();
   }
@@ -84,44 +83,44 @@ struct Customer::Impl {
 
 struct Postoffice::Impl {
   std::atomic<const bindings::OwnerProcess*> owner{nullptr};  // since Start; null: not started
-  std::mutex mu;
-  std::condition_variable changed;
-  std::map<std::string, std::string> variables;  // guarded by mu: instead of the process's own
+  Mutex mu;
+  CondVar changed;
+  std::map<std::string, std::string> variables GUARDED_BY(mu);  // instead of the process's own
   std::atomic<bool> config_known{false};
   NodeConfig
       config;  // written under mu before config_known; then constant but for its port, until Close
   enum class Phase : uint8_t { kIdle, kStarting, kStarted, kEnding };
-  Phase phase = Phase::kIdle;                              // guarded by mu
-  std::set<int> customers_in;                              // guarded by mu: that have started
-  int id = 0;                                              // guarded by mu; constant once welcomed
-  std::map<int, std::shared_ptr<Connection>> connections;  // guarded by mu, by node
-  std::set<int> gone;                                      // guarded by mu: have said good-bye
-  std::vector<std::string> servers;                        // guarded by mu: addresses by rank
-  std::map<std::pair<int, int>, Customer::Impl*> customers;  // guarded by mu
+  Phase phase GUARDED_BY(mu) = Phase::kIdle;
+  std::set<int> customers_in GUARDED_BY(mu);                              // that have started
+  std::atomic<int> id = 0;                                                // constant once welcomed
+  std::map<int, std::shared_ptr<Connection>> connections GUARDED_BY(mu);  // by node
+  std::set<int> gone GUARDED_BY(mu);                                      // have said good-bye
+  std::vector<std::string> servers GUARDED_BY(mu);                        // addresses by rank
+  std::map<std::pair<int, int>, Customer::Impl*> customers GUARDED_BY(mu);
   struct Undelivered {
     Message message;
     TimePoint since;
   };
-  std::deque<Undelivered> undelivered;  // guarded by mu: for customers that are not there yet
-  bool watching = false;                // guarded by mu: WatchUndelivered runs
+  std::deque<Undelivered> undelivered GUARDED_BY(mu);  // for customers that are not there yet
+  bool watching GUARDED_BY(mu) = false;                // WatchUndelivered runs
   struct BarrierCount {
     int entered = 0;      // scheduler: nodes in the present round
     uint64_t passed = 0;  // rounds that all nodes have passed
   };
-  std::map<int, BarrierCount> barriers;  // guarded by mu, by group
+  std::map<int, BarrierCount> barriers GUARDED_BY(mu);  // by group
   struct Newcomer {
     std::shared_ptr<Connection> connection;
     bool server;
     int wanted;
     std::string address;
   };
-  std::vector<Newcomer> newcomers;  // guarded by mu; scheduler
-  shoal::Status failed;             // guarded by mu
-  std::optional<TimePoint>
-      ranked_since;      // guarded by mu; scheduler: since when all have their ranks
-  bool failing = false;  // guarded by mu: `failed` is about to be set
+  std::vector<Newcomer> newcomers GUARDED_BY(mu);  // scheduler
+  shoal::Status failed GUARDED_BY(mu);
+  std::optional<TimePoint> ranked_since
+      GUARDED_BY(mu);                   // scheduler: since when all have their ranks
+  bool failing GUARDED_BY(mu) = false;  // `failed` is about to be set
   std::unique_ptr<bindings::Acceptor> acceptor;
-  std::vector<std::thread> threads;  // guarded by mu until the end
+  std::vector<std::thread> threads GUARDED_BY(mu);  // until the end
   std::function<void()> exit_callback;
 
   // At the head of every call: before any lock is taken, which the parent may have held.
@@ -147,12 +146,12 @@ struct Postoffice::Impl {
   void Fail(const shoal::Status& why);
   void Deliver(Message message, std::optional<TimePoint> since = {});
   void WatchUndelivered();
-  shoal::Status Await(std::unique_lock<std::mutex>* lock, const std::function<bool()>& done,
-                      std::optional<TimePoint> until = {});
+  shoal::Status Await(MutexLock* lock, const std::function<bool()>& done,
+                      std::optional<TimePoint> until = {}) REQUIRES(mu);
   std::shared_ptr<Connection> ConnectionTo(int node);
   std::vector<int> Ids(int group) const;
   void StartThread(std::function<void()> run) {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     threads.emplace_back(std::move(run));
   }
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "bindings/ps_lite/postoffice_impl.h"
 #include "ps/transport/socket.h"
 
@@ -32,10 +33,9 @@ std::vector<int> Postoffice::Impl::Ids(int group) const {
   return ids;
 }
 
-shoal::Status Postoffice::Impl::Await(std::unique_lock<std::mutex>* lock,
-                                      const std::function<bool()>& done,
+shoal::Status Postoffice::Impl::Await(MutexLock* lock, const std::function<bool()>& done,
                                       std::optional<TimePoint> until) {
-  const auto over = [&] { return done() || !failed.ok(); };
+  const auto over = [&]() REQUIRES(mu) { return done() || !failed.ok(); };
   if (!until) {
     changed.wait(*lock, over);
   } else if (!changed.wait_until(*lock, *until, over)) {
@@ -47,7 +47,7 @@ shoal::Status Postoffice::Impl::Await(std::unique_lock<std::mutex>* lock,
 void Postoffice::Impl::Fail(const shoal::Status& why) {
   std::vector<std::shared_ptr<Connection>> tell;
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     if (phase == Phase::kEnding || std::exchange(failing, true)) return;
     if (id == kSchedulerId) {
       for (const auto& [node, connection] : connections) tell.push_back(connection);
@@ -57,14 +57,14 @@ void Postoffice::Impl::Fail(const shoal::Status& why) {
   LogError("{}", why.message());
   // Before this process learns of it and ends: the other nodes shall know the cause.
   for (const auto& connection : tell) (void)connection->Send(Control(kLost, why.message()));
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   failed = why;
   for (const auto& [key, customer] : customers) customer->Fail(why);
   changed.notify_all();
 }
 
 std::shared_ptr<Connection> Postoffice::Impl::ConnectionTo(int node) {
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   const auto direct = connections.find(node);
   if (direct != connections.end()) return direct->second;
   const auto relay = connections.find(kSchedulerId);
@@ -72,7 +72,7 @@ std::shared_ptr<Connection> Postoffice::Impl::ConnectionTo(int node) {
 }
 
 void Postoffice::Impl::Deliver(Message message, std::optional<TimePoint> since) {
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   const auto found = customers.find({message.app, message.customer});
   if (found != customers.end()) return found->second->Accept(std::move(message));
   // Requests to a server name the worker's customer; ours is known by its app.
@@ -87,7 +87,7 @@ void Postoffice::Impl::Deliver(Message message, std::optional<TimePoint> since) 
 // A program may make its KVServer a while after Start, but if it never does the sender of a request
 // must not wait for ever.
 void Postoffice::Impl::WatchUndelivered() {
-  std::unique_lock lock(mu);
+  MutexLock lock(mu);
   while (phase != Phase::kEnding && failed.ok()) {
     const auto oldest = std::find_if(undelivered.begin(), undelivered.end(),
                                      [](const Undelivered& one) { return one.message.request; });
@@ -133,7 +133,7 @@ void Postoffice::Impl::ReceiveFrom(std::shared_ptr<Connection> connection) {
   int node = 0;
   bool polite = false;
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     for (const auto& [other, its] : connections) {
       if (its == connection) node = other;
     }
@@ -166,7 +166,7 @@ void Postoffice::Impl::HandleControl(const std::shared_ptr<Connection>& connecti
     default:
       break;
   }
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   if (message.head == kHello) connections[message.sender] = connection;
   if (message.head == kPassed) ++barriers[message.customer].passed;
   if (message.head == kBye) gone.insert(message.sender);
@@ -177,7 +177,7 @@ void Postoffice::Impl::HandleControl(const std::shared_ptr<Connection>& connecti
 void Postoffice::Impl::HandleJoin(const std::shared_ptr<Connection>& connection,
                                   const Message& message) {
   {
-    std::unique_lock lock(mu);
+    MutexLock lock(mu);
     const auto all = static_cast<size_t>(config.servers + config.workers);
     const bool server = message.push;
     const auto same = std::count_if(newcomers.begin(), newcomers.end(),
@@ -202,7 +202,7 @@ void Postoffice::Impl::HandleJoin(const std::shared_ptr<Connection>& connection,
 // refused.
 void Postoffice::Impl::RejectOtherJob() {
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     if (ranked_since && RealClock::Get()->Now() > *ranked_since + kGathering) return;
   }
   Fail(
@@ -216,7 +216,7 @@ void Postoffice::Impl::RejectOtherJob() {
 void Postoffice::Impl::AssignRanks() {
   std::vector<std::pair<std::shared_ptr<Connection>, Message>> messages;
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     std::stable_sort(newcomers.begin(), newcomers.end(),
                      [](const auto& a, const auto& b) { return a.wanted < b.wanted; });
     int ranks[2] = {0, 0};
@@ -239,14 +239,14 @@ void Postoffice::Impl::AssignRanks() {
     }
   }
   for (const auto& [connection, outgoing] : messages) (void)connection->Send(outgoing);
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   ranked_since = RealClock::Get()->Now();
   newcomers.clear();
   changed.notify_all();
 }
 
 void Postoffice::Impl::HandleWelcome(const Message& message) {
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   id = message.recver;
   for (size_t at = 0, end; (end = message.body.find('\n', at)) != std::string::npos; at = end + 1)
     servers.push_back(message.body.substr(at, end - at));
@@ -257,7 +257,7 @@ void Postoffice::Impl::HandleWelcome(const Message& message) {
 void Postoffice::Impl::CountBarrier(int group) {
   std::vector<std::shared_ptr<Connection>> tell;
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     const std::vector<int> ids = Ids(group);
     if (++barriers[group].entered < static_cast<int>(ids.size())) return;
     barriers[group].entered = 0;
@@ -275,7 +275,7 @@ void Postoffice::Impl::CountBarrier(int group) {
 
 const NodeConfig& Postoffice::Impl::Config() {
   if (config_known) return config;
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   if (config_known) return config;
   bindings::Environment env = bindings::ProcessEnvironment();
   for (const auto& [name, value] : variables) env[name] = value;
@@ -292,7 +292,7 @@ void Postoffice::Impl::Open() {
   if (config.role != bindings::NodeRole::kWorker) Listen();
   const TimePoint until = RealClock::Get()->Now() + kGatherTimeout;
   if (config.role == bindings::NodeRole::kScheduler) {
-    std::unique_lock lock(mu);
+    MutexLock lock(mu);
     id = kSchedulerId;
     const size_t all = static_cast<size_t>(config.servers + config.workers);
     const bool complete = newcomers.size() == all;
@@ -301,7 +301,7 @@ void Postoffice::Impl::Open() {
     lock.lock();
     const size_t others = all;
     const shoal::Status status = Await(
-        &lock, [&] { return connections.size() == others; }, until);
+        &lock, [&]() REQUIRES(mu) { return connections.size() == others; }, until);
     if (!status.ok())
       Throw(status.With(fmt::format("{} of {} nodes joined", newcomers.size(), others)));
     return;
@@ -348,8 +348,8 @@ std::shared_ptr<Connection> Postoffice::Impl::Dial(const std::string& address, T
           connection.status().message())));
     }
     // It may not listen yet. When the job has failed meanwhile, dialling ends.
-    std::unique_lock lock(mu);
-    changed.wait_for(lock, kDialAgain, [this] { return !failed.ok(); });
+    MutexLock lock(mu);
+    changed.wait_for(lock, kDialAgain, [this]() REQUIRES(mu) { return !failed.ok(); });
     if (!failed.ok()) Throw(failed.With("joining the job"));
   }
 }
@@ -358,7 +358,7 @@ void Postoffice::Impl::Join() {
   const TimePoint until = RealClock::Get()->Now() + kGatherTimeout;
   const std::shared_ptr<Connection> scheduler = Dial(config.root, until);
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     connections[kSchedulerId] = scheduler;
   }
   StartThread([this, scheduler] { ReceiveFrom(scheduler); });
@@ -368,9 +368,9 @@ void Postoffice::Impl::Join() {
   Check(scheduler->Send(join));
   std::vector<std::string> addresses;
   {
-    std::unique_lock lock(mu);
+    MutexLock lock(mu);
     Check(Await(
-        &lock, [this] { return id != 0; }, until));
+        &lock, [this]() REQUIRES(mu) { return id != 0; }, until));
     if (config.role == bindings::NodeRole::kWorker) addresses = servers;
   }
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
@@ -378,7 +378,7 @@ void Postoffice::Impl::Join() {
     Message hello = Control(kHello);
     hello.sender = id;
     Check(server->Send(hello));
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     connections[IdOf(true, static_cast<int>(rank))] = server;
     threads.emplace_back([this, server] { ReceiveFrom(server); });
   }
@@ -387,7 +387,7 @@ void Postoffice::Impl::Join() {
 void Postoffice::Impl::Close() {
   std::vector<std::shared_ptr<Connection>> all;
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     phase = Phase::kEnding;  // from now on a node that goes is no loss
     changed.notify_all();
     for (const auto& [node, connection] : connections) all.push_back(connection);
@@ -397,21 +397,21 @@ void Postoffice::Impl::Close() {
   for (const auto& connection : all) (void)connection->Send(bye);
   std::vector<std::thread> last;
   {
-    std::unique_lock lock(mu);
+    MutexLock lock(mu);
     // A node must have received the good-bye before it is disconnected: the scheduler waits for
     // those of all nodes.
     const size_t others = id == kSchedulerId ? connections.size() : 0;
     changed.wait_for(lock, std::chrono::seconds(5),
-                     [&] { return gone.size() >= others || !failed.ok(); });
+                     [&]() REQUIRES(mu) { return gone.size() >= others || !failed.ok(); });
   }
   acceptor.reset();  // no more threads from here on
   for (const auto& connection : all) connection->Shutdown();
   {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     last.swap(threads);
   }
   for (std::thread& thread : last) thread.join();
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   connections.clear();
   gone.clear();
   servers.clear();

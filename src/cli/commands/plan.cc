@@ -161,7 +161,7 @@ int PlanFile(const Context& context, const PlanArguments& arguments) {
     const Status printed = PrintEnvironment(*job, arguments.task, context.json);
     return printed.ok() ? 0 : PrintError(InvalidArgument(printed.message()));
   }
-  if (!arguments.engine.empty()) {
+  if (!arguments.engine.empty() && arguments.engine != kLocalEngine) {
     const Status printed = PrintWhatIsSent(context, *loaded, arguments.engine, arguments.file);
     return printed.ok() ? 0 : PrintError(printed);
   }
@@ -202,8 +202,9 @@ void AddPlan(CLI::App& app, Run* chosen) {
       ->type_name("TASK");
   AddDirectoryOption(sub, &arguments->directory);
   AddDocumentOption(sub, &arguments->document);
-  sub->add_option("--engine", arguments->engine,
-                  "Print the request to this engine instead of the plan: " + EngineNames())
+  sub->add_option(
+         "--engine", arguments->engine,
+         "Print the request to this engine instead of the plan (local has none): " + EngineNames())
       ->type_name("NAME");
   sub->footer(kPlanFooter);
   sub->callback([arguments, chosen] {

@@ -22,6 +22,7 @@
 namespace shoal::cli {
 namespace {
 
+using learn::sparse::LossKind;
 using learn::sparse::Predictions;
 
 struct PredictArguments {
@@ -29,6 +30,8 @@ struct PredictArguments {
   std::vector<std::string> data;
   std::string output;
   std::string format;
+  std::string key;
+  bool classes = false;
   int64_t threads = 0;
 };
 
@@ -36,6 +39,7 @@ Result<Predictions> Predict(const PredictArguments& arguments) {
   TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(arguments.model));
   learn::sparse::PredictOptions options;
   options.format = arguments.format;
+  options.key = arguments.key;
   options.threads = arguments.threads > 0
                         ? static_cast<uint64_t>(arguments.threads)
                         : std::max<uint64_t>(1, std::thread::hardware_concurrency());
@@ -55,7 +59,7 @@ Status CheckOutputIsNoInput(const PredictArguments& arguments) {
   if (!fs::is_regular_file(arguments.output, ignored)) return Status::Ok();
   const auto refuse = [&](const std::string& what) {
     return InvalidArgument("--output: " + arguments.output + " is " + what +
-                           "; name another file for the probabilities");
+                           "; name another file for the predictions");
   };
   for (const std::string& data : arguments.data) {
     if (fs::equivalent(arguments.output, data, ignored)) return refuse("one of the data files");
@@ -68,38 +72,115 @@ Status CheckOutputIsNoInput(const PredictArguments& arguments) {
   return Status::Ok();
 }
 
-std::string LinesOf(const Predictions& predictions) {
-  std::string lines;
-  for (const float probability : predictions.probabilities)
-    fmt::format_to(std::back_inserter(lines), "{:.6g}\n", probability);
+// A cell of CSV.
+std::string CellOf(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == text.npos && !text.starts_with(' ') && !text.ends_with(' '))
+    return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+// What is written of an example.
+enum class Output : uint8_t { kClass, kProbability, kProbabilities, kValue };
+
+Result<Output> OutputOf(const Predictions& predictions, const PredictArguments& arguments) {
+  const LossKind loss = predictions.target.loss.kind;
+  if (arguments.classes && predictions.target.loss.predicts_numbers()) {
+    return InvalidArgument(
+        fmt::format("--classes: the model predicts numbers (loss {}), not classes", NameOf(loss)));
+  }
+  if (arguments.classes) return Output::kClass;
+  if (loss == LossKind::kSoftmax) return Output::kProbabilities;
+  return loss == LossKind::kLogistic ? Output::kProbability : Output::kValue;
+}
+
+// The first line, which a single column without keys does not have.
+std::string HeaderOf(const Predictions& predictions, Output output) {
+  if (predictions.keys.empty() && output != Output::kProbabilities) return "";
+  std::string header = predictions.keys.empty() ? "" : CellOf(predictions.key_column) + ",";
+  switch (output) {
+    case Output::kClass:
+      return header + "class\n";
+    case Output::kProbability:
+      return header + "probability\n";
+    case Output::kValue:
+      return header + (predictions.target.loss.predicts_numbers() ? "value\n" : "margin\n");
+    case Output::kProbabilities:
+      for (size_t c = 0; c < predictions.classes.size(); ++c)
+        header += (c > 0 ? "," : "") + CellOf(predictions.classes[c]);
+  }
+  return header + "\n";
+}
+
+std::string LinesOf(const Predictions& predictions, Output output) {
+  std::string lines = HeaderOf(predictions, output);
+  const auto to = std::back_inserter(lines);
+  const size_t classes = predictions.classes.size();
+  for (uint64_t i = 0; i < predictions.examples; ++i) {
+    if (!predictions.keys.empty()) lines += CellOf(predictions.keys[i]) + ",";
+    if (output == Output::kClass) lines += CellOf(predictions.ClassOf(i));
+    if (output == Output::kProbability) fmt::format_to(to, "{:.6g}", predictions.probabilities[i]);
+    if (output == Output::kValue) fmt::format_to(to, "{:.9g}", predictions.values[i]);
+    if (output == Output::kProbabilities) {
+      for (size_t c = 0; c < classes; ++c) {
+        fmt::format_to(to, "{}{:.6g}", c > 0 ? "," : "",
+                       predictions.probabilities[i * classes + c]);
+      }
+    }
+    lines += '\n';
+  }
   return lines;
+}
+
+std::string OutputText(const Predictions& predictions, Output output) {
+  switch (output) {
+    case Output::kClass:
+      return "the classes";
+    case Output::kProbability:
+      return "the probabilities of label " + EscapedUtf8(predictions.positive);
+    case Output::kProbabilities:
+      return fmt::format("the probabilities of {} classes", predictions.classes.size());
+    case Output::kValue:
+      return predictions.target.loss.predicts_numbers() ? "the predicted numbers" : "the margins";
+  }
+  return "";
+}
+
+json::object JsonOf(const Predictions& predictions, const PredictArguments& arguments) {
+  const LossKind loss = predictions.target.loss.kind;
+  json::object line{
+      {"model", arguments.model}, {"examples", predictions.examples}, {"objective", NameOf(loss)}};
+  if (loss == LossKind::kLogistic) {
+    line["auc"] = line["log_loss"] = line["accuracy"] = nullptr;
+    line["positive"] = EscapedUtf8(predictions.positive);
+  }
+  if (predictions.quality) {
+    for (const auto& field : ToJson(*predictions.quality)) line[field.key()] = field.value();
+  }
+  if (!arguments.output.empty()) line["output"] = arguments.output;
+  return line;
 }
 
 // Number of examples and the quality, if the data has labels.
 std::string SummaryOf(const Predictions& predictions, const PredictArguments& arguments,
-                      bool as_json) {
-  const auto& quality = predictions.quality;
-  const bool ranked = quality.has_value() && std::isfinite(quality->auc);
-  if (as_json) {
-    json::object line{{"model", arguments.model}, {"examples", predictions.probabilities.size()}};
-    line["auc"] = ranked ? json::value(quality->auc) : json::value(nullptr);
-    line["log_loss"] = quality ? json::value(quality->log_loss) : json::value(nullptr);
-    line["accuracy"] = quality ? json::value(quality->accuracy) : json::value(nullptr);
-    if (quality) line["positives"] = quality->positives;
-    line["positive"] = EscapedUtf8(predictions.positive);
-    if (!arguments.output.empty()) line["output"] = arguments.output;
-    return JsonLine(line);
+                      Output output, bool as_json) {
+  if (as_json) return JsonLine(JsonOf(predictions, arguments));
+  std::string text = fmt::format("{} examples", predictions.examples);
+  if (predictions.quality) {
+    for (const auto& metric : MetricsOf(*predictions.quality)) {
+      text += metric.key == "accuracy" || metric.key == "coverage"
+                  ? fmt::format(", {} {:.2f} %", metric.title, 100 * metric.value)
+              : metric.key == "auc" || metric.key == "log_loss" || metric.key == "r2"
+                  ? fmt::format(", {} {:.4f}", metric.title, metric.value)
+                  : fmt::format(", {} {:.4g}", metric.title, metric.value);
+    }
   }
-  std::string text = fmt::format("{} examples", predictions.probabilities.size());
-  if (ranked) text += fmt::format(", AUC {:.4f}", quality->auc);
-  if (quality) {
-    text += fmt::format(", log-loss {:.4f}, accuracy {:.2f} %", quality->log_loss,
-                        100 * quality->accuracy);
-  }
-  if (!arguments.output.empty()) {
-    text += fmt::format("; the probabilities of label {} are in {}",
-                        EscapedUtf8(predictions.positive), arguments.output);
-  }
+  if (!arguments.output.empty())
+    text += fmt::format("; {} are in {}", OutputText(predictions, output), arguments.output);
   return text + "\n";
 }
 
@@ -113,10 +194,12 @@ int PrintPredictions(const Context& context, const PredictArguments& arguments) 
         "as if their cells were empty: {}",
         missing.size(), fmt::join(missing, ", ")));
   }
-  if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
-  const std::string summary = SummaryOf(*predictions, arguments, context.json);
+  const Result<Output> output = OutputOf(*predictions, arguments);
+  if (!output.ok()) return PrintError(output.status());
+  if (arguments.output == "-") return PrintResult(LinesOf(*predictions, *output));
+  const std::string summary = SummaryOf(*predictions, arguments, *output, context.json);
   if (arguments.output.empty()) return PrintResult(summary);
-  const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
+  const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions, *output));
   return written.ok() ? PrintConfirmation(summary) : PrintError(written);
 }
 
@@ -124,14 +207,17 @@ constexpr const char* kPredictFooter = R"help(Examples:
   shoal predict model --data test.svm
   shoal predict model --data test.svm --output probabilities.txt
   shoal predict model --data new.svm.zst --output -
+  shoal predict model --data test.svm --classes --output classes.txt
 
-MODEL is a directory written by `shoal train logistic`, `fm` or `ffm`. The files have the training
-data's format or that of --format, and may be plain, .gz or .zst. A csv file has the same columns as
-in training; without the label's column no quality is reported. The output has one line for each
-example: the probability of label 1, or of the class that `positive` named in training, else the
-greater one. An existing output file keeps its owner and mode; links are
-followed, devices and FIFOs are written to. AUC, log-loss and accuracy are computed from the labels
--1, 0 and 1, or the classes of the training data.)help";
+MODEL is a directory written by `shoal train linear`, `logistic`, `fm` or `ffm`. The files have the
+training data's format or that of --format, and may be plain, .gz or .zst. A csv file has the same
+columns as in training; without labels no quality is reported. The output has one line for each
+example: of two classes the probability of label 1, or of the class that `positive` named in
+training, else the greater one; of several a probability for each, below a line with their names; of
+a label that is a number the predicted number; of the loss hinge the margin, above 0 for label 1.
+--classes writes the likeliest class instead. With --key, or a key in training, the example's own
+key comes first, below a line that names the columns. An existing output file keeps its owner and
+mode; links are followed, devices and FIFOs are written to.)help";
 
 }  // namespace
 
@@ -142,13 +228,18 @@ void AddPredict(CLI::App& app, Run* chosen) {
   sub->add_option("MODEL", arguments->model, "Model directory")->required()->type_name("");
   sub->add_option("--data", arguments->data, "Files with examples")->required()->type_name("FILE");
   sub->add_option("-o,--output", arguments->output,
-                  "Output file of the probabilities; -: standard output, without other text")
+                  "Output file of the predictions; -: standard output, without other text")
       ->check(CLI::Validator(
           [](const std::string& name) {
             return name.empty() ? "got an empty name, expected a file or -" : "";
           },
           ""))
       ->type_name("FILE");
+  sub->add_option("--key", arguments->key,
+                  "csv: column that names the examples, written before each prediction [that of "
+                  "the training]")
+      ->type_name("COLUMN");
+  sub->add_flag("--classes", arguments->classes, "Write the likeliest class of each example");
   sub->add_option("--format", arguments->format,
                   "Format of the files: libsvm, libffm, csv [the training data's]")
       ->check(CLI::IsMember({"libsvm", "libffm", "csv"}).description(""))

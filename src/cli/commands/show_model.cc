@@ -38,11 +38,20 @@ std::string Number(double value) { return fmt::format("{:.4g}", value); }
 
 std::string QualityText(const json::object& quality) {
   std::string text;
-  for (const auto& [name, shown] :
-       {std::pair{"auc", "AUC"}, {"log_loss", "log-loss"}, {"accuracy", "accuracy"}}) {
+  for (const auto& [name, shown] : {std::pair{"auc", "AUC"},
+                                    {"r2", "R²"},
+                                    {"rmse", "RMSE"},
+                                    {"mae", "MAE"},
+                                    {"pinball", "pinball loss"},
+                                    {"coverage", "coverage"},
+                                    {"deviance", "Poisson deviance"},
+                                    {"hinge", "hinge loss"},
+                                    {"log_loss", "log-loss"},
+                                    {"accuracy", "accuracy"},
+                                    {"macro_f1", "macro F1"}}) {
     const json::value* const found = quality.if_contains(name);
     if (found == nullptr || !found->is_number()) continue;
-    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", shown, found->to_number<double>());
+    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", shown, found->to_number<double>());
   }
   return text;
 }
@@ -50,8 +59,20 @@ std::string QualityText(const json::object& quality) {
 std::string LabelText(const json::object& columns) {
   std::string text = TextIn(columns, "label");
   const std::vector<std::string> classes = ListIn(&columns, "classes");
-  if (classes.size() != 2) return text;
-  return text + fmt::format(": {} (1) or {} (0)", EscapedUtf8(classes[1]), EscapedUtf8(classes[0]));
+  if (classes.size() == 2)
+    return text +
+           fmt::format(": {} (1) or {} (0)", EscapedUtf8(classes[1]), EscapedUtf8(classes[0]));
+  for (size_t i = 0; i < std::min<size_t>(classes.size(), 12); ++i)
+    text += (i == 0 ? ": " : ", ") + EscapedUtf8(classes[i]);
+  return text + (classes.size() > 12 ? fmt::format(", … ({})", classes.size()) : "");
+}
+
+// What the effects are of.
+std::string UnitText(const std::string& loss) {
+  if (loss == "squared" || loss == "quantile") return "of the predicted number";
+  if (loss == "poisson") return "of the logarithm of the predicted count";
+  if (loss == "softmax") return "of a class's log-odds against the others";
+  return loss == "hinge" ? "of the margin" : "of the log-odds";
 }
 
 std::string EffectsText(const ModelDescription& model, bool scaled) {
@@ -61,12 +82,14 @@ std::string EffectsText(const ModelDescription& model, bool scaled) {
   } else {
     rows.push_back({"FEATURE", "WEIGHT"});
   }
+  if (!model.classes.empty()) rows.back().insert(rows.back().begin(), "CLASS");
   for (const FeatureEffect& effect : model.effects) {
     std::vector<std::string> row{EscapedUtf8(effect.name), fmt::format("{:+.4g}", effect.weight)};
     if (effect.scaled) {
       row.insert(row.end(), {fmt::format("{:+.4g}", effect.per_unit), Number(effect.mean),
                              Number(effect.deviation)});
     }
+    if (!model.classes.empty()) row.insert(row.begin(), EscapedUtf8(effect.class_name));
     rows.push_back(std::move(row));
   }
   return Table(rows);
@@ -79,12 +102,15 @@ std::string TextOf(const std::string& path, const json::object& metadata,
   const json::object* const data = FindObject(metadata, "data");
   const json::object* const columns = data == nullptr ? nullptr : FindObject(*data, "columns");
   if (columns != nullptr) facts.push_back({"label", LabelText(*columns)});
+  const json::object* const target = FindObject(metadata, "target");
+  const std::string loss = target == nullptr ? "logistic" : TextIn(*target, "loss");
+  facts.push_back({"loss", loss});
   if (const auto* training = FindObject(metadata, "training"); training != nullptr)
     facts.push_back({"trained on", TextIn(*training, "examples") + " examples"});
   for (const std::string& file : ListIn(data, "files")) facts.push_back({"", EscapedUtf8(file)});
   if (const auto* quality = FindObject(metadata, "held_out"); quality != nullptr)
     facts.push_back({"held out", QualityText(*quality)});
-  facts.push_back({"bias", Number(model.bias)});
+  if (model.classes.empty()) facts.push_back({"bias", Number(model.bias)});
   std::string weights = fmt::format("{} are not 0", model.nonzero);
   if (model.unnamed > 0)
     weights += fmt::format("; {} belong to classes that no file names (--data)", model.unnamed);
@@ -94,9 +120,8 @@ std::string TextOf(const std::string& path, const json::object& metadata,
   const bool scaled = columns != nullptr && columns->contains("scaling");
   std::string text = Table(facts) + "\n" + EffectsText(model, scaled);
   if (scaled && !model.effects.empty()) {
-    text +=
-        "\nEFFECT: change of the log-odds by one deviation of a number, or by a class or a missing "
-        "cell.\n";
+    text += "\nEFFECT: change " + UnitText(loss) +
+            " by one deviation of a number, or by a class or a missing cell.\n";
   }
   return text;
 }
@@ -105,6 +130,7 @@ json::object JsonOf(const json::object& metadata, const ModelDescription& model)
   json::array effects;
   for (const FeatureEffect& effect : model.effects) {
     json::object one{{"feature", EscapedUtf8(effect.name)}, {"effect", effect.weight}};
+    if (!model.classes.empty()) one["class"] = EscapedUtf8(effect.class_name);
     if (effect.scaled) {
       one["per_unit"] = effect.per_unit;
       one["mean"] = effect.mean;

@@ -146,6 +146,12 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const TrainArguments
       arguments.format.empty() ? FormatByName(algorithm, arguments.data.front()) : arguments.format;
   json::object data{{"train", DataOf(format, arguments.data)}};
   if (!arguments.test.empty()) data["test"] = DataOf(format, arguments.test);
+  std::map<std::string, std::string> params = arguments.params;
+  if (const auto given = params.find("validation");
+      given != params.end() && !given->second.ends_with('%') && algorithm.held_out) {
+    data["validation"] = DataOf(format, {given->second});
+    params.erase(given);
+  }
   const json::object file{
       {"name", arguments.name.empty() ? std::string(algorithm.name) : arguments.name},
       {"framework", "shoal"},
@@ -159,7 +165,7 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const TrainArguments
   job::Job job = std::move(*parsed);
   job.file.clear();
   for (auto& [name, value] : job.learn) value.line = value.column = 0;
-  for (const auto& [name, text] : arguments.params) job.learn[name] = {text, 0, 0};
+  for (const auto& [name, text] : params) job.learn[name] = {text, 0, 0};
   return job;
 }
 
@@ -172,6 +178,8 @@ int Train(const Context& context, const learn::Algorithm& algorithm,
 }
 
 constexpr const char* kLinearFooter = R"help(Examples:
+  shoal train linear --data people.csv --label age --output ages
+  shoal train linear --data people.csv --label zip --validation 10% --output zips
   shoal train logistic --data train.svm --test test.svm --output model
   shoal train logistic --data clicks/*.svm.zst --output model --hash-bits 24 --l1 0.1
   shoal train logistic --data people.csv --label income --categorical zip --output model
@@ -179,12 +187,16 @@ constexpr const char* kLinearFooter = R"help(Examples:
   shoal train fm --data train.svm --test test.svm --output model --factors 16
   shoal train ffm --data train.ffm --test test.ffm --output model
 
-Labels are -1, 0 or 1. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
-FIELD:NUMBER:VALUE …`. Only ffm uses fields; in csv each column is a field. A csv cell that is a
-number is the value of its column's feature; any other text, and every cell of the --categorical
-columns, is a feature of its own. Files may be plain, .gz or .zst. The files of --test are predicted
-after each epoch and at the end, which reports AUC and log-loss. The output directory gets the model
-for `shoal predict`. Ctrl-C lets the workers save; a second Ctrl-C kills them.)help";
+--loss says what is learnt: one of two classes (logistic, hinge), one of several (softmax), a number
+(squared, quantile) or a count (poisson); auto takes it from the labels of the first lines, and the
+last line says which it was. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
+FIELD:NUMBER:VALUE …`; labels of two classes are -1, 0 or 1 there. Only ffm uses fields; in csv each
+column is a field. A csv cell that is a number is the value of its column's feature; any other text,
+and every cell of the --categorical columns, is a feature of its own. Files may be plain, .gz or
+.zst. The files of --test are predicted after each epoch and at the end. With --validation the
+training ends when that share of the data, or that file, is predicted no better, and the best epoch
+is kept. The output directory gets the model for `shoal predict`. Ctrl-C lets the workers save; a
+second Ctrl-C kills them.)help";
 
 constexpr const char* kTextFooter = R"help(Examples:
   shoal train word2vec --data text8 --output vectors

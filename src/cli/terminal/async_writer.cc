@@ -2,11 +2,10 @@
 
 #include <sys/stat.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/output_file.h"
 
 namespace shoal::cli {
@@ -17,19 +16,18 @@ struct AsyncWriter::State {
   const int fd;
   const bool at_once;   // a regular file never blocks for long
   OutputStream stream;  // used by the thread; guarded by mu without one
-  mutable std::mutex mu;
-  mutable std::condition_variable changed;
-  // Guarded by mu.
-  std::string next;       // not written yet
-  size_t writing = 0;     // bytes in the thread's current write
-  bool started = false;   // the thread
-  bool was_full = false;  // since the last call of on_room
-  bool ended = false;     // the writer is being destroyed
-  bool failed = false;
-  Status status;
-  std::function<void()> on_room;
+  mutable Mutex mu;
+  mutable CondVar changed;
+  std::string next GUARDED_BY(mu);       // not written yet
+  size_t writing GUARDED_BY(mu) = 0;     // bytes in the thread's current write
+  bool started GUARDED_BY(mu) = false;   // the thread
+  bool was_full GUARDED_BY(mu) = false;  // since the last call of on_room
+  bool ended GUARDED_BY(mu) = false;     // the writer is being destroyed
+  bool failed GUARDED_BY(mu) = false;
+  Status status GUARDED_BY(mu);
+  std::function<void()> on_room GUARDED_BY(mu);
 
-  size_t queued() const { return next.size() + writing; }
+  size_t queued() const REQUIRES(mu) { return next.size() + writing; }
 };
 
 namespace {
@@ -44,7 +42,7 @@ bool IsFile(int fd) {
 AsyncWriter::AsyncWriter(int fd) : state_(std::make_shared<State>(fd, IsFile(fd))) {}
 
 AsyncWriter::~AsyncWriter() {
-  const std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   state_->ended = true;
   state_->on_room = nullptr;
   state_->changed.notify_all();
@@ -54,7 +52,7 @@ int AsyncWriter::fd() const { return state_->fd; }
 
 void AsyncWriter::Write(std::string bytes) {
   if (bytes.empty()) return;
-  const std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   if (state_->failed) return;
   if (state_->at_once) {
     state_->failed = !state_->stream.Write(bytes);
@@ -66,9 +64,10 @@ void AsyncWriter::Write(std::string bytes) {
   if (std::exchange(state_->started, true)) return state_->changed.notify_all();
   // Not joined: it may block in write as long as the reader does.
   std::thread([state = state_] {
-    std::unique_lock held(state->mu);
+    MutexLock held(state->mu);
     while (true) {
-      state->changed.wait(held, [&] { return !state->next.empty() || state->ended; });
+      state->changed.wait(
+          held, [&]() REQUIRES(state->mu) { return !state->next.empty() || state->ended; });
       if (state->ended) return;
       const std::string now = std::exchange(state->next, {});
       state->writing = now.size();
@@ -90,23 +89,24 @@ void AsyncWriter::Write(std::string bytes) {
 }
 
 size_t AsyncWriter::queued() const {
-  const std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   return state_->queued();
 }
 
 Status AsyncWriter::status() const {
-  const std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   return state_->status;
 }
 
 void AsyncWriter::OnRoom(std::function<void()> fn) {
-  const std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   state_->on_room = std::move(fn);
 }
 
 bool AsyncWriter::WaitUntilWritten(Duration limit) const {
-  std::unique_lock lock(state_->mu);
-  return state_->changed.wait_for(lock, limit, [&] { return state_->queued() == 0; });
+  MutexLock lock(state_->mu);
+  return state_->changed.wait_for(lock, limit,
+                                  [&]() REQUIRES(state_->mu) { return state_->queued() == 0; });
 }
 
 }  // namespace shoal::cli

@@ -351,6 +351,17 @@ std::string EndSentence(const JobRecord& record, const job::Job& job, const std:
   const double loss = GetDoubleOr(record.result, "loss", 0);
   if (rate > 0) facts += FormatCount(rate) + " words/s";
   if (examples > 0) facts += FormatCount(examples) + " examples/s";
+  if (const std::string objective = GetStringOr(record.result, "objective", "");
+      !objective.empty() && objective != "logistic")
+    facts += (facts.empty() ? "" : ", ") + ("loss " + objective);
+  for (const auto& [name, title] : {std::pair{"r2", "R²"},
+                                    {"rmse", "RMSE"},
+                                    {"deviance", "Poisson deviance"},
+                                    {"accuracy", "accuracy"}}) {
+    const double value = GetDoubleOr(record.result, name, 0);
+    if (value != 0 && auc <= 0)
+      facts += fmt::format("{}{} {:.4g}", facts.empty() ? "" : ", ", title, value);
+  }
   if (auc > 0) facts += fmt::format("{}AUC {:.4f}", facts.empty() ? "" : ", ", auc);
   if (loss > 0) facts += fmt::format("{}loss {:.4g}", facts.empty() ? "" : ", ", loss);
   const std::string model = ModelDirectory(record, job);

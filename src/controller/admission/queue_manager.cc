@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "controller/admission/job_admitter.h"
 #include "controller/store/records.h"
 #include "queue/status/queue_status.h"
@@ -67,7 +68,7 @@ Status QueueManager::Load(std::optional<queue::Policy> file) {
     }
     after = page.next;
   } while (!after.empty());
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   file_ = std::move(file);
   modes_ = std::move(modes);
   return Status::Ok();
@@ -113,18 +114,18 @@ void QueueManager::Try(const JobRecord& record, const job::Job& job,
 }
 
 std::optional<queue::Policy> QueueManager::policy() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return file_;
 }
 
 QueueModes QueueManager::modes() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return modes_;
 }
 
 Status QueueManager::CheckQueue(const job::Job& job) const {
   if (job.queue == job::Job().queue) return Status::Ok();
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (!file_)
     return InvalidArgument("queue: got " + job.queue +
                            ", but this server has one queue; an administrator makes others with "
@@ -156,7 +157,7 @@ void QueueManager::Apply(queue::Policy policy, const Status& checked, const Done
   const Status set = admitter_->SetPolicy(policy, modes());
   if (!set.ok()) return done(set);
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     file_ = std::move(policy);
   }
   done(set);
@@ -165,7 +166,7 @@ void QueueManager::Apply(queue::Policy policy, const Status& checked, const Done
 Status QueueManager::CheckMode(const std::string& name, queue::QueueMode mode) const {
   const queue::QuotaTree& tree = admitter_->scheduler().state().tree();
   const queue::NodeIndex index = tree.FindNode(name);
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const bool open = mode == queue::QueueMode::kOpen;
   if (index == queue::kNoIndex) {
     if (open && modes_.contains(name)) return Status::Ok();
@@ -188,7 +189,7 @@ void QueueManager::SetMode(const std::string& name, queue::QueueMode mode, const
     if (admitter_ == nullptr) return done(Unavailable("the server is ending"));
     if (!stored.ok()) return done(stored);
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       modes_.erase(name);
       if (mode != queue::QueueMode::kOpen) modes_[name] = mode;
     }

@@ -4,12 +4,12 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/admission/queue_modes.h"
 #include "controller/store/job_record.h"
@@ -80,9 +80,9 @@ class QueueManager {
 
   const QueueManagerOptions options_;
   JobAdmitter* admitter_ = nullptr;  // of the loop's thread
-  mutable std::mutex mu_;
-  std::optional<queue::Policy> file_;  // guarded by mu_
-  QueueModes modes_;                   // guarded by mu_
+  mutable Mutex mu_;
+  std::optional<queue::Policy> file_ GUARDED_BY(mu_);
+  QueueModes modes_ GUARDED_BY(mu_);
 };
 
 // FailedPrecondition, naming the jobs, if the queue that one of them names is a queue of `old` and

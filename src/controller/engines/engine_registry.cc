@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "engine/docker/docker_engine.h"
 #include "engine/kubernetes/kubernetes_engine.h"
 #include "engine/local/local_engine.h"
@@ -122,7 +123,7 @@ const EngineInstance* EngineRegistry::FindInstance(const std::string& name) cons
 }
 
 Result<engine::Engine*> EngineRegistry::Find(const std::string& name) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (const auto found = engines_.find(name); found != engines_.end()) return found->second.get();
   const EngineInstance* const instance = FindInstance(name);
   if (instance == nullptr) {
@@ -134,7 +135,7 @@ Result<engine::Engine*> EngineRegistry::Find(const std::string& name) {
 
 std::string EngineRegistry::KindOf(const std::string& name) const {
   if (const EngineInstance* const instance = FindInstance(name)) return instance->kind;
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto found = engines_.find(name);
   return found == engines_.end() ? "" : found->second->name();
 }
@@ -157,7 +158,7 @@ std::vector<std::string> EngineRegistry::names() const {
 }
 
 void EngineRegistry::Add(const std::string& name, std::unique_ptr<engine::Engine> engine) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   engines_[name] = std::move(engine);
 }
 

@@ -13,11 +13,11 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/schedules.h"
@@ -70,8 +70,8 @@ class EngineRegistry {
 
   const engine::FindJobDir job_dir_;
   const std::vector<EngineInstance> instances_;
-  mutable std::mutex mu_;
-  std::map<std::string, std::unique_ptr<engine::Engine>> engines_;  // guarded by mu_
+  mutable Mutex mu_;
+  std::map<std::string, std::unique_ptr<engine::Engine>> engines_ GUARDED_BY(mu_);
 };
 
 // One instance of each kind, named after it.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "controller/groups/objective.h"
 #include "controller/series/series_files.h"
 
@@ -87,7 +88,7 @@ JobGroups::JobGroups(JobGroupsOptions options) : options_(std::move(options)) {}
 JobGroups::~JobGroups() {
   observation_.reset();
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -116,14 +117,14 @@ Status JobGroups::Load() {
 
 void JobGroups::Post(std::function<void()> task) {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     tasks_.push_back(std::move(task));
   }
   changed_.notify_all();
 }
 
 void JobGroups::Loop() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   auto next = std::chrono::steady_clock::now();
   auto expire = next;
   while (!stopping_) {

@@ -5,17 +5,16 @@
 // the group's, and a member that exists already is not made again.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/files/state_home.h"
 #include "controller/groups/group_record.h"
@@ -95,10 +94,10 @@ class JobGroups {
 
   const JobGroupsOptions options_;
   std::map<std::string, Active> active_;  // of the thread
-  std::mutex mu_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;  // guarded by mu_
-  bool stopping_ = false;                    // guarded by mu_
+  Mutex mu_;
+  CondVar changed_;
+  std::deque<std::function<void()>> tasks_ GUARDED_BY(mu_);
+  bool stopping_ GUARDED_BY(mu_) = false;
   std::unique_ptr<Supervisor::Observation> observation_;
   std::thread thread_;
 };

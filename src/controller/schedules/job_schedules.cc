@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "job/execution/state.h"
 
 namespace shoal::controller {
@@ -53,7 +54,7 @@ Result<std::unique_ptr<JobSchedules>> JobSchedules::Start(JobSchedulesOptions op
 
 JobSchedules::~JobSchedules() {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -61,12 +62,12 @@ JobSchedules::~JobSchedules() {
 }
 
 void JobSchedules::Loop() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   while (!stopping_) {
     lock.unlock();
     Tick();
     lock.lock();
-    changed_.wait_for(lock, options_.tick, [this] { return stopping_; });
+    changed_.wait_for(lock, options_.tick, [this]() REQUIRES(mu_) { return stopping_; });
   }
 }
 
@@ -116,7 +117,7 @@ Status JobSchedules::CheckCount(const std::string& team) {
 }
 
 Result<bool> JobSchedules::Put(ScheduleRecord schedule) {
-  const std::lock_guard lock(work_);
+  const MutexLock lock(work_);
   const WallTime now = options_.clock->Wall();
   schedule.created = now;
   schedule.decided = now;
@@ -138,7 +139,7 @@ Result<bool> JobSchedules::Put(ScheduleRecord schedule) {
 
 Result<ScheduleRecord> JobSchedules::Remove(const std::string& team, const std::string& name,
                                             bool stop) {
-  const std::lock_guard lock(work_);
+  const MutexLock lock(work_);
   TRY_ASSIGN(ScheduleRecord schedule, Get(team, name));
   bool changed = false;
   CountEnded(&schedule, &changed);
@@ -151,7 +152,7 @@ Result<ScheduleRecord> JobSchedules::Remove(const std::string& team, const std::
 }
 
 Result<std::string> JobSchedules::RunNow(const std::string& team, const std::string& name) {
-  const std::lock_guard lock(work_);
+  const MutexLock lock(work_);
   TRY_ASSIGN(ScheduleRecord schedule, Get(team, name));
   const std::string text = FormatWall(options_.clock->Wall());
   // With seconds, so that it is not the id of a time.
@@ -164,7 +165,7 @@ Result<std::string> JobSchedules::RunNow(const std::string& team, const std::str
 }
 
 void JobSchedules::Tick() {
-  const std::lock_guard lock(work_);
+  const MutexLock lock(work_);
   const WallTime now = options_.clock->Wall();
   if (now < looked_ || now - looked_ >= kLookInterval || next_.empty()) return LookAtAll();
   std::vector<std::string> due;

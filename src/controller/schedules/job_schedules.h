@@ -4,15 +4,14 @@
 // not started twice, whatever dies in between and whichever server leads.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/schedules/schedule_record.h"
 #include "controller/store/store.h"
@@ -63,8 +62,8 @@ class JobSchedules {
   explicit JobSchedules(JobSchedulesOptions options) : options_(std::move(options)) {}
 
   void Loop();
-  void LookAtAll();
-  void LookAt(ScheduleRecord* schedule);
+  void LookAtAll() REQUIRES(work_);
+  void LookAt(ScheduleRecord* schedule) REQUIRES(work_);
   Status TickOne(ScheduleRecord* schedule, bool* changed);
   void CountEnded(ScheduleRecord* schedule, bool* changed);
   Status StartOne(ScheduleRecord* schedule, const std::string& id,
@@ -73,13 +72,13 @@ class JobSchedules {
   Status Store(const ScheduleRecord& schedule);
 
   const JobSchedulesOptions options_;
-  std::mutex work_;  // one decision or change at a time
-  // Guarded by work_: the next time of each schedule, and when all were read.
-  std::map<std::string, WallTime> next_;
-  WallTime looked_{};
-  std::mutex mu_;
-  std::condition_variable changed_;
-  bool stopping_ = false;  // guarded by mu_
+  Mutex work_;  // one decision or change at a time
+  // The next time of each schedule, and when all were read.
+  std::map<std::string, WallTime> next_ GUARDED_BY(work_);
+  WallTime looked_ GUARDED_BY(work_){};
+  Mutex mu_;
+  CondVar changed_;
+  bool stopping_ GUARDED_BY(mu_) = false;
   std::thread thread_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/base64.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/private_files.h"
 #include "engine/process/child_process.h"
 #include "job/spec/cluster_reference.h"
@@ -97,7 +98,7 @@ Result<SealingKey> SecretVault::LoadKey(bool make) {
 }
 
 Result<SealingKey> SecretVault::Key(bool make) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (key_) return *key_;
   TRY_ASSIGN(key_, LoadKey(make));
   return *key_;

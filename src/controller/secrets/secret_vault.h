@@ -3,13 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/seal.h"
 #include "base/status.h"
 #include "controller/secrets/secrets.h"
@@ -54,8 +54,8 @@ class SecretVault final : public SecretSource {
   Records* const records_;
   const Clock* const clock_;
   const SealingKeySource source_;
-  std::mutex mu_;
-  std::optional<SealingKey> key_;  // guarded by mu_
+  Mutex mu_;
+  std::optional<SealingKey> key_ GUARDED_BY(mu_);
 };
 
 // The secrets of one team, for commands. `vault` must outlive it.

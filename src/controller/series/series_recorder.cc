@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <ctime>
 #include <deque>
-#include <mutex>
 #include <optional>
 
 #include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "controller/series/series_files.h"
 
 namespace shoal::controller {
@@ -57,17 +57,17 @@ class SeriesRecorder::Files {
 
   // `begins`: the block is the first of a log.
   void Put(std::string block, bool begins) {
-    const std::lock_guard lock(queue_mu_);
+    const MutexLock lock(queue_mu_);
     queue_.emplace_back(std::move(block), begins);
   }
 
   // Writes the queued blocks.
   void Drain() {
-    const std::lock_guard writing(write_mu_);
+    const MutexLock writing(write_mu_);
     for (;;) {
       std::pair<std::string, bool> next;
       {
-        const std::lock_guard lock(queue_mu_);
+        const MutexLock lock(queue_mu_);
         if (queue_.empty()) return;
         next = std::move(queue_.front());
         queue_.pop_front();
@@ -85,14 +85,14 @@ class SeriesRecorder::Files {
   bool TakeBroken() { return broken_.exchange(false); }
 
  private:
-  Status Append(const std::string& block, bool begins) {
+  Status Append(const std::string& block, bool begins) REQUIRES(write_mu_) {
     if (begins) TRY(BeginLog());
     // Later blocks of a log with a gap could use names that the gap has defined.
     if (!log_) return Status::Ok();
     return log_->Append(block);
   }
 
-  Status BeginLog() {
+  Status BeginLog() REQUIRES(write_mu_) {
     log_.reset();
     const FileAccessAs owner(dir_.parent_path());
     TRY(MakeDirectories(dir_, 0700));
@@ -107,11 +107,11 @@ class SeriesRecorder::Files {
   }
 
   const std::filesystem::path dir_;
-  std::mutex write_mu_;               // held during writes, before queue_mu_
-  std::optional<SeriesLogFile> log_;  // guarded by write_mu_
-  bool told_ = false;                 // likewise
-  std::mutex queue_mu_;
-  std::deque<std::pair<std::string, bool>> queue_;  // guarded by queue_mu_
+  Mutex write_mu_;  // held during writes, before queue_mu_
+  std::optional<SeriesLogFile> log_ GUARDED_BY(write_mu_);
+  bool told_ = false;  // likewise
+  Mutex queue_mu_;
+  std::deque<std::pair<std::string, bool>> queue_ GUARDED_BY(queue_mu_);
   std::atomic<bool> broken_ = false;
 };
 

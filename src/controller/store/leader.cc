@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::controller {
 
@@ -16,7 +17,7 @@ Leader::Leader(Store* store, LeaderOptions options, std::function<void(const Fen
 
 Leader::~Leader() {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -27,12 +28,12 @@ Leader::~Leader() {
 }
 
 bool Leader::held() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return !fence_.lease.empty();
 }
 
 bool Leader::leading() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return !fence_.lease.empty() && options_.clock->Now() < deadline_;
 }
 
@@ -40,8 +41,8 @@ void Leader::Loop() {
   while (true) {
     held() ? Renew() : TryToLead();
     const Duration pause = held() ? options_.ttl / 3 : options_.retry;
-    std::unique_lock lock(mu_);
-    if (wake_.wait_for(lock, pause, [this] { return stop_; })) return;
+    MutexLock lock(mu_);
+    if (wake_.wait_for(lock, pause, [this]() REQUIRES(mu_) { return stop_; })) return;
   }
 }
 
@@ -56,7 +57,7 @@ void Leader::TryToLead() {
   }
   store_->SetFence(lease->fence());
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     fence_ = lease->fence();
     deadline_ = begin + options_.ttl;
   }
@@ -67,7 +68,7 @@ void Leader::Renew() {
   const TimePoint begin = options_.clock->Now();
   const Result<Lease> lease = store_->RenewLease(fence_, options_.ttl);
   if (lease.ok()) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     deadline_ = begin + options_.ttl;
     return;
   }
@@ -78,7 +79,7 @@ void Leader::Renew() {
 // The store's fence stays: writes that are still under way are refused.
 void Leader::Lose(const Status& why) {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     fence_ = {};
   }
   on_lost_(why);

@@ -2,13 +2,12 @@
 // by `shoal server`.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/store/store.h"
 
@@ -52,11 +51,11 @@ class Leader {
   const LeaderOptions options_;
   const std::function<void(const Fence&)> on_lead_;
   const std::function<void(const Status&)> on_lost_;
-  mutable std::mutex mu_;
-  std::condition_variable wake_;
-  bool stop_ = false;     // guarded by mu_, as are the next two
-  Fence fence_;           // without a name: the lease is not held
-  TimePoint deadline_{};  // of the lease
+  mutable Mutex mu_;
+  CondVar wake_;
+  bool stop_ GUARDED_BY(mu_) = false;  // as are the next two
+  Fence fence_;                        // without a name: the lease is not held
+  TimePoint deadline_{};               // of the lease
   std::thread thread_;
 };
 

@@ -5,12 +5,12 @@
 
 #include <array>
 #include <cerrno>
-#include <mutex>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "base/fault_injection.h"
+#include "base/mutex.h"
 
 namespace shoal::controller {
 
@@ -163,9 +163,9 @@ int Read(sqlite3_file* file, void* out, int size, sqlite3_int64 at) {
 // Copies of SQLite's method tables with this Read; SQLite has one for databases and one for
 // journals.
 const sqlite3_io_methods* WithOurRead(const sqlite3_io_methods* plain) {
-  static std::mutex mu;
+  static Mutex mu;
   static std::array<Methods, 4> made;
-  const std::lock_guard lock(mu);
+  const MutexLock lock(mu);
   for (Methods& one : made) {
     if (one.plain == plain) return &one;
     if (one.plain != nullptr) continue;

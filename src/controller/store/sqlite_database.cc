@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "controller/store/file_watch.h"
 
 namespace shoal::controller {
@@ -44,11 +45,11 @@ Status SqliteDatabase::Write(Durability durability, const Change& change) {
 }
 
 void SqliteDatabase::CommitGroup(std::span<PendingChange* const> group) {
-  std::unique_lock lock(writer_mu_, std::try_to_lock);
-  if (!lock.owns_lock()) {
+  if (!writer_mu_.try_lock()) {
     contended_ = true;
-    lock.lock();
+    writer_mu_.lock();
   }
+  const MutexLock lock(writer_mu_, std::adopt_lock);
   if (CommitOnce(group)) return;
   for (PendingChange* const& one : group) CommitOnce({&one, 1});
 }
@@ -68,8 +69,8 @@ bool SqliteDatabase::CommitOnce(std::span<PendingChange* const> group) {
     return fail(set);
   Result<Transaction> transaction = Transaction::Begin(&writer_);
   if (!transaction.ok()) return fail(transaction.status());
-  const GroupOutcome outcome =
-      ExecuteGroup(writer_, group, [this] { return writer_.InTransaction(); });
+  const GroupOutcome outcome = ExecuteGroup(
+      writer_, group, [this]() REQUIRES(writer_mu_) { return writer_.InTransaction(); });
   if (outcome.lost) return group.size() == 1;
   if (!outcome.changed) return true;
   if (const Status committed = transaction->Commit(); !committed.ok()) return fail(committed);
@@ -90,19 +91,21 @@ Status SqliteDatabase::SetDurability(Durability durability) {
 
 Status SqliteDatabase::Read(const Query& read) {
   if (options_.readers && contended_) return ReadBeside(read);
-  std::unique_lock lock(writer_mu_, std::try_to_lock);
-  if (lock.owns_lock()) return read(writer_);
-  contended_ = true;
-  if (options_.readers) return ReadBeside(read);
-  lock.lock();
+  if (!writer_mu_.try_lock()) {
+    contended_ = true;
+    if (options_.readers) return ReadBeside(read);
+    writer_mu_.lock();
+  }
+  const MutexLock lock(writer_mu_, std::adopt_lock);
   return read(writer_);
 }
 
 Status SqliteDatabase::ReadBeside(const Query& read) {
   std::unique_ptr<SqliteConnection> reader;
   {
-    std::unique_lock lock(readers_mu_);
-    reader_free_.wait(lock, [this] { return !idle_.empty() || open_ < kMostReaders; });
+    MutexLock lock(readers_mu_);
+    reader_free_.wait(
+        lock, [this]() REQUIRES(readers_mu_) { return !idle_.empty() || open_ < kMostReaders; });
     if (!idle_.empty()) {
       reader = std::move(idle_.back());
       idle_.pop_back();
@@ -118,7 +121,7 @@ Status SqliteDatabase::ReadBeside(const Query& read) {
     status = opened.status();
   }
   if (reader != nullptr) status = read(*reader);
-  const std::lock_guard lock(readers_mu_);
+  const MutexLock lock(readers_mu_);
   if (reader == nullptr) --open_;
   if (reader != nullptr) idle_.push_back(std::move(reader));
   reader_free_.notify_one();

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "base/file.h"
+#include "base/mutex.h"
 #include "controller/store/sql/group_commit.h"
 #include "controller/store/sql/sql_database.h"
 #include "controller/store/sqlite_connection.h"
@@ -41,20 +40,20 @@ class SqliteDatabase final : public SqlDatabase {
  private:
   void CommitGroup(std::span<PendingChange* const> group);
   // False if the transaction was lost to one of several changes, and nothing happened.
-  bool CommitOnce(std::span<PendingChange* const> group);
-  Status SetDurability(Durability durability);
+  bool CommitOnce(std::span<PendingChange* const> group) REQUIRES(writer_mu_);
+  Status SetDurability(Durability durability) REQUIRES(writer_mu_);
   Status ReadBeside(const Query& read);
 
   const SqliteDatabaseOptions options_;
   const UniqueFd bell_;  // written to after every commit
-  std::mutex writer_mu_;
-  SqliteConnection writer_;                      // guarded by writer_mu_
-  Durability durability_ = Durability::kSynced;  // of writer_; guarded by writer_mu_
-  std::atomic<bool> contended_{false};           // a read and a write have met
-  std::mutex readers_mu_;
-  std::condition_variable reader_free_;
-  std::vector<std::unique_ptr<SqliteConnection>> idle_;  // guarded by readers_mu_
-  int open_ = 0;                                         // idle and in use; guarded by readers_mu_
+  Mutex writer_mu_;
+  SqliteConnection writer_ GUARDED_BY(writer_mu_);
+  Durability durability_ GUARDED_BY(writer_mu_) = Durability::kSynced;  // of writer_
+  std::atomic<bool> contended_{false};  // a read and a write have met
+  Mutex readers_mu_;
+  CondVar reader_free_;
+  std::vector<std::unique_ptr<SqliteConnection>> idle_ GUARDED_BY(readers_mu_);
+  int open_ = 0;  // idle and in use; guarded by readers_mu_
   std::atomic<uint64_t> synced_{0};
   std::atomic<uint64_t> written_{0};
   GroupCommit group_;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "controller/admission/dependency_gate.h"
 #include "controller/admission/job_admitter.h"
 #include "controller/recovery/leftovers.h"
@@ -147,9 +147,9 @@ class LoopSupervisor final : public Supervisor {
   std::set<std::string> preempted_;  // whose runs are to be suspended, and then wait again
   bool recovering_ = false;          // of the loop's thread
   std::atomic<size_t> left_{0};      // jobs that could not be taken over
-  mutable std::mutex mu_;
-  std::set<std::string> ids_;  // guarded by mu_: of runs that exist or are being started
-  std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_;  // guarded by mu_
+  mutable Mutex mu_;
+  std::set<std::string> ids_ GUARDED_BY(mu_);  // of runs that exist or are being started
+  std::map<std::string, std::unique_ptr<WorkerPool>> engine_pools_ GUARDED_BY(mu_);
   std::unique_ptr<WorkerPool> store_pool_ = std::make_unique<WorkerPool>(kStoreThreads);
   QueueManager queues_{{&loop_, options_.store, options_.clock, store_pool_.get()}};
   std::unique_ptr<JobAdmitter> admitter_;  // of the loop's thread, as is the next
@@ -181,7 +181,7 @@ JobAdmitterOptions LoopSupervisor::AdmitterOptions() {
 }
 
 Executor* LoopSupervisor::PoolOf(const std::string& engine) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::unique_ptr<WorkerPool>& pool = engine_pools_[engine];
   if (pool == nullptr) pool = std::make_unique<WorkerPool>(kEngineThreads);
   return pool.get();
@@ -296,7 +296,7 @@ void LoopSupervisor::EndRun(const std::string& id) {
   waiting_.erase(id);
   admitter_->Release(id);
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ids_.erase(id);
   }
   const auto [first, last] = after_end_.equal_range(id);
@@ -323,7 +323,7 @@ Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& 
   // It outlives this process, whatever a command asked for that submitted it.
   stored.job.on_controller_loss = job::OnControllerLoss::kKeep;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ids_.insert(id);
   }
   loop_.Post([this, id, options, stored = std::make_shared<StoredRun>(std::move(stored))] {
@@ -337,7 +337,7 @@ Status LoopSupervisor::StartRun(const std::string& id, const ControllerOptions& 
 }
 
 std::vector<std::string> LoopSupervisor::running() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return {ids_.begin(), ids_.end()};
 }
 
@@ -373,7 +373,7 @@ bool LoopSupervisor::IsFree(const JobRecord& job) const {
   if (options_.lead.epoch > 0 && job.lease_epoch > 0 && job.lease_epoch < options_.lead.epoch)
     return true;
   if (job.owner != options_.self) return !IsAlive(options_.home.root(), job.owner);
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return !ids_.contains(job.id);
 }
 
@@ -384,7 +384,7 @@ Result<std::vector<std::string>> LoopSupervisor::AttachAll() {
   RecoverOthers(true);
   TRY_ASSIGN(const RecordPage preempted, options_.store->records().List(kPreempted, "", "", 1000));
   for (const Record& record : preempted.records) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!ids_.contains(record.key)) to_requeue.push_back(record.key);
   }
   for (const std::string& id : to_requeue) {

@@ -8,12 +8,11 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/sqlite_store.h"
 #include "controller/supervisor/supervisor.h"
@@ -35,7 +34,7 @@ class Printer {
     };
     to.on_end = [this](const std::string& id, const JobRecord& record) {
       Print(id + " end " + std::string(job::NameOf(record.state)));
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       ++ended_;
       changed_.notify_all();
     };
@@ -46,13 +45,13 @@ class Printer {
     std::fflush(stdout);
   }
   void AwaitEnds(size_t jobs) {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     changed_.wait(lock, [&] { return ended_ >= jobs; });
   }
 
  private:
-  std::mutex mu_;
-  std::condition_variable changed_;
+  Mutex mu_;
+  CondVar changed_;
   size_t ended_ = 0;
 };
 

@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "base/mutex.h"
+
 namespace shoal::controller {
 
 WorkerPool::~WorkerPool() {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ending_ = true;
   }
   changed_.notify_all();
@@ -14,7 +16,7 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::Execute(std::function<void()> call) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   calls_.push_back(std::move(call));
   if (idle_ < calls_.size() && threads_.size() < max_threads_)
     threads_.emplace_back([this] { Work(); });
@@ -22,10 +24,10 @@ void WorkerPool::Execute(std::function<void()> call) {
 }
 
 void WorkerPool::Work() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   while (true) {
     ++idle_;
-    changed_.wait(lock, [this] { return ending_ || !calls_.empty(); });
+    changed_.wait(lock, [this]() REQUIRES(mu_) { return ending_ || !calls_.empty(); });
     --idle_;
     if (calls_.empty()) return;
     const std::function<void()> call = std::move(calls_.front());

@@ -3,13 +3,12 @@
 // alone.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "controller/threads/executor.h"
 
 namespace shoal::controller {
@@ -29,12 +28,12 @@ class WorkerPool final : public Executor {
   void Work();
 
   const size_t max_threads_;
-  std::mutex mu_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> calls_;  // guarded by mu_
-  std::vector<std::thread> threads_;         // guarded by mu_, except in the destructor
-  size_t idle_ = 0;                          // guarded by mu_: threads that wait for a call
-  bool ending_ = false;                      // guarded by mu_
+  Mutex mu_;
+  CondVar changed_;
+  std::deque<std::function<void()>> calls_ GUARDED_BY(mu_);
+  std::vector<std::thread> threads_ GUARDED_BY(mu_);  // except in the destructor
+  size_t idle_ GUARDED_BY(mu_) = 0;                   // threads that wait for a call
+  bool ending_ GUARDED_BY(mu_) = false;
 };
 
 }  // namespace shoal::controller

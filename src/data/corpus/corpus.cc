@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "data/objects/object_stores.h"
 #include "data/text/sequence_digest.h"
 
@@ -96,12 +96,12 @@ struct Corpus::State {
   uint64_t stored_bytes = 0;
   uint64_t fingerprint = 0;
 
-  mutable std::mutex mu;
+  mutable Mutex mu;
   mutable std::unordered_map<size_t, uint64_t> measured;  // text bytes by file; guarded by mu
 
   // One thread measures a file; the other threads of the process wait for the result.
   Result<uint64_t> TextBytes(size_t file) const {
-    std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     const auto found = measured.find(file);
     if (found != measured.end()) return found->second;
     TRY_ASSIGN(const uint64_t bytes, MeasureText(files[file]));
@@ -184,7 +184,7 @@ Corpus Corpus::WithCopies(const std::map<size_t, std::filesystem::path>& copies)
   state->stored_bytes = state_->stored_bytes;
   state->fingerprint = state_->fingerprint;
   {
-    std::lock_guard lock(state_->mu);
+    const MutexLock lock(state_->mu);
     state->measured = state_->measured;
   }
   for (const auto& [file, path] : copies) {

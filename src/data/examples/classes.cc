@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "data/examples/column_scaling.h"
@@ -26,6 +27,27 @@ bool ComesBefore(const std::string& a, const std::string& b) {
   return a_number ? x < y : a < b;
 }
 
+void SortNames(std::vector<std::string>* names) {
+  std::sort(names->begin(), names->end(), ComesBefore);
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+}
+
+Status NotTwo(const std::vector<std::string>& names, std::string_view expected) {
+  return InvalidArgument(
+      fmt::format("label: got {} class{}, expected {}: {}{}", names.size(),
+                  names.size() == 1 ? "" : "es", expected,
+                  fmt::join(names.begin(),
+                            names.begin() + std::min<std::ptrdiff_t>(3, std::ssize(names)), ", "),
+                  names.size() > 3 ? ", …" : ""));
+}
+
+Status TooMany() {
+  return InvalidArgument(fmt::format(
+      "label: got more than {} classes, expected at most {}; for a label that is a number use the "
+      "loss squared",
+      kMaxClasses, kMaxClasses));
+}
+
 bool HasOwnLabel(std::string_view name) { return name == "-1" || name == "0" || name == "1"; }
 
 }  // namespace
@@ -38,8 +60,8 @@ std::string ClassName(std::string_view cell) {
 
 Result<std::vector<std::string>> OrderClasses(std::vector<std::string> names,
                                               std::string_view positive) {
-  std::sort(names.begin(), names.end(), ComesBefore);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  SortNames(&names);
+  if (names.size() == 1) return NotTwo(names, "two");
   const std::string wanted = ClassName(positive);
   if (!positive.empty() && std::find(names.begin(), names.end(), wanted) == names.end()) {
     return InvalidArgument(fmt::format("positive: got {}, expected one of the label's classes: {}",
@@ -47,15 +69,27 @@ Result<std::vector<std::string>> OrderClasses(std::vector<std::string> names,
   }
   if (std::all_of(names.begin(), names.end(), HasOwnLabel) && (wanted == "1" || positive.empty()))
     return std::vector<std::string>();
-  if (names.size() != 2) {
-    return InvalidArgument(fmt::format(
-        "label: got {} class{}, expected two: {}{}", names.size(), names.size() == 1 ? "" : "es",
-        fmt::join(names.begin(), names.begin() + std::min<std::ptrdiff_t>(3, std::ssize(names)),
-                  ", "),
-        names.size() > 3 ? ", …" : ""));
-  }
+  if (names.size() != 2) return NotTwo(names, "two");
   if (!positive.empty() && names[0] == wanted) std::swap(names[0], names[1]);
   return names;
+}
+
+Result<std::vector<std::string>> OrderManyClasses(std::vector<std::string> names) {
+  SortNames(&names);
+  if (names.size() < 2) return NotTwo(names, "two or more");
+  if (names.size() > kMaxClasses) return TooMany();
+  return names;
+}
+
+Status IndexLabels(ExampleSet* set) {
+  std::map<float, size_t> known;
+  for (size_t i = 0; i < set->size(); ++i) {
+    const auto [found, is_new] = known.try_emplace(set->labels[i] + 0.0f, known.size());
+    if (is_new) set->classes.push_back(fmt::format("{}", found->first));
+    if (known.size() > kMaxClasses) return TooMany();
+    set->labels[i] = static_cast<float>(found->second);
+  }
+  return Status::Ok();
 }
 
 float LabelOf(std::string_view name, const std::vector<std::string>& classes) {

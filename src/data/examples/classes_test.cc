@@ -31,10 +31,13 @@ TEST(Classes, TheGreaterIsLabelOneUnlessAnotherIsNamed) {
   EXPECT_THAT(order({"yes", "2"}), ElementsAre("2", "yes"));
   EXPECT_THAT(order({"1", "2"}), ElementsAre("1", "2"));
   EXPECT_THAT(order({"1", "2"}, "1.0"), ElementsAre("2", "1"));
-  for (const auto& own : {std::vector<std::string>{"0", "1"}, {"-1", "1"}, {"-1", "0", "1"}, {"1"}})
+  for (const auto& own : {std::vector<std::string>{"0", "1"}, {"-1", "1"}, {"-1", "0", "1"}})
     EXPECT_THAT(order(own), IsEmpty());
   EXPECT_THAT(order({"0", "1"}, "1"), IsEmpty());
   EXPECT_THAT(order({"0", "1"}, "0"), ElementsAre("1", "0"));
+  EXPECT_FALSE(OrderClasses({"1"}, "").ok());
+  EXPECT_THAT(OrderManyClasses({"b", "10", "9", "b"})->front(), "9");
+  EXPECT_FALSE(OrderManyClasses({"b", "b"}).ok());
   EXPECT_THAT(OrderClasses({"a"}, "").status().message(),
               HasSubstr("got 1 class, expected two: a"));
   EXPECT_THAT(OrderClasses({"c", "a", "b"}, "").status().message(),

@@ -142,10 +142,43 @@ void TakeScales(const CsvOptions& options, const std::vector<std::string>& names
   columns->schema.row_scale = trained.row_scale;
 }
 
+// Finds the columns of weights and keys, which are no features.
+Status TakeSpecial(const CsvOptions& options, const std::vector<std::string>& names,
+                   CsvColumns* columns) {
+  const auto find = [&](const char* what, const std::string& wanted) -> Result<size_t> {
+    if (wanted.empty()) return CsvColumns::kNone;
+    const size_t column = Find(names, wanted);
+    if (column == CsvColumns::kNone) return NoColumn(what, wanted, names);
+    if (column != columns->label || options.trained) return column;
+    return InvalidArgument(
+        fmt::format("{}: column {} is the label's; name another", what, names[column]));
+  };
+  const auto ignore = [&](size_t column, std::string* name) {
+    if (column == CsvColumns::kNone) return;
+    columns->columns[column].ignored = true;
+    *name = names[column];
+  };
+  if (options.trained) {
+    ignore(FindName(names, options.trained->weight), &columns->schema.weight);
+    ignore(FindName(names, options.trained->key), &columns->schema.key);
+    if (!options.keep_keys) return Status::Ok();
+    TRY_ASSIGN(columns->key, find("key", options.key));
+    return Status::Ok();
+  }
+  TRY_ASSIGN(columns->weight, find("weight", options.weight));
+  TRY_ASSIGN(const size_t key, find("key", options.key));
+  if (key != CsvColumns::kNone && key == columns->weight)
+    return InvalidArgument(fmt::format("key: column {} is that of the weights", names[key]));
+  ignore(columns->weight, &columns->schema.weight);
+  ignore(key, &columns->schema.key);
+  if (options.keep_keys) columns->key = key;
+  return Status::Ok();
+}
+
 void NumberFields(CsvColumns* columns) {
   std::vector<CsvColumns::Column*> order;
   for (size_t i = 0; i < columns->columns.size(); ++i) {
-    if (i != columns->label) order.push_back(&columns->columns[i]);
+    if (columns->IsFeature(i)) order.push_back(&columns->columns[i]);
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->feature < b->feature; });
@@ -195,11 +228,12 @@ Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromFirstLine(std::string_
   } else {
     TRY_ASSIGN(names, NamesByPlace(options, names.size()));
   }
-  for (const std::string& name : names) made->columns.push_back({HashBytes(name), false, 0});
+  for (const std::string& name : names) made->columns.push_back({.feature = HashBytes(name)});
   made->label = FindLabel(options, names);
   if (made->label == kNone && options.label_needed)
     return NoColumn("label", options.trained ? options.trained->label : options.label, names);
   TRY(MarkCategorical(options, names, made.get()));
+  TRY(TakeSpecial(options, names, made.get()));
   TakeScales(options, names, made.get());
   NumberFields(made.get());
   for (size_t i = 0; i < names.size(); ++i) {

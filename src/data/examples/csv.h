@@ -32,8 +32,10 @@ struct CsvSchema {
   std::vector<std::string> categorical;  // some of them
   std::vector<ColumnScale> scales = {};  // of `names`; empty: numbers are used as they are
   float row_scale = 1;                   // factor of all values, where there are scales
-  // The names of labels 0 and 1; empty: -1 or 0, and 1.
+  // The names of labels 0, 1, …; empty: -1 or 0, and 1, or numbers.
   std::vector<std::string> classes = {};
+  std::string weight = {};  // the column of the examples' weights, no feature; empty: none
+  std::string key = {};     // a column that names the examples, no feature; empty: none
   bool operator==(const CsvSchema&) const = default;
 };
 
@@ -43,6 +45,9 @@ struct CsvOptions {
   char delimiter = ',';
   CsvHeader header = CsvHeader::kAuto;  // kAuto: the first line is one if no cell is a number
   bool label_needed = true;             // false: the label column may be missing
+  std::string weight = {};              // column of weights, by name or number; empty: none
+  std::string key = {};                 // likewise, of the examples' keys
+  bool keep_keys = false;               // store ExampleSet::keys
   // The schema of the data that a model was trained on. It determines the label and the categorical
   // columns, and names the columns of files without a header: all of them, or all but the label.
   std::optional<CsvSchema> trained = std::nullopt;
@@ -53,6 +58,7 @@ struct CsvColumns {
   struct Column {
     uint64_t feature = 0;  // of numeric cells: hash of the column's name
     bool categorical = false;
+    bool ignored = false;  // no feature
     // The column's index among all but the label, ordered by feature: reordered columns keep their
     // fields.
     uint16_t field = 0;
@@ -70,11 +76,14 @@ struct CsvColumns {
 
   std::vector<Column> columns;
   size_t label = kNone;
+  size_t weight = kNone;  // read for every example
+  size_t key = kNone;     // likewise
   char delimiter = ',';
   std::string header;  // the line that every file begins with; empty: none
   CsvSchema schema;    // with label == kNone its label is empty; its scales are the trained ones
   bool scaled = false;
 
+  bool IsFeature(size_t column) const { return column != label && !columns[column].ignored; }
   // The same columns with these scales, one for each of schema.names.
   std::shared_ptr<const CsvColumns> WithScales(std::vector<ColumnScale> scales,
                                                float row_scale) const;

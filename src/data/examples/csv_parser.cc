@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 #include <vector>
 
 #include "data/examples/classes.h"
@@ -13,6 +14,8 @@
 
 namespace shoal::data {
 namespace {
+
+constexpr size_t kListed = 8;  // classes
 
 class CsvParser final : public ExampleParser {
  public:
@@ -49,12 +52,12 @@ class CsvParser final : public ExampleParser {
         const char* word = begin;
         while (word < end && IsBlank(*word)) ++word;
         if (!expected.empty()) return {word, std::move(expected)};
-      } else if (!columns_.columns[column].categorical &&
-                 (options_.raw_columns || columns_.scaled)) {
-        AddScalable(column, cell);
-      } else if (!cell.empty()) {
-        if (options_.raw_columns) ++set_.columns[column].texts;
-        Add(columns_.columns[column], cell);
+      } else if (columns_.columns[column].ignored || column == columns_.key) {
+        if (const char* expected = ParseSpecial(column, cell); expected != nullptr)
+          return {begin, expected};
+        if (!columns_.columns[column].ignored) AddFeature(column, cell);
+      } else {
+        AddFeature(column, cell);
       }
     }
     if (column != columns_.columns.size()) return WrongNumber(text);
@@ -63,6 +66,26 @@ class CsvParser final : public ExampleParser {
   }
 
  private:
+  // A cell of the column of weights or keys, or of one that is no feature.
+  const char* ParseSpecial(size_t column, std::string_view cell) {
+    if (column == columns_.key) set_.keys.emplace_back(cell);
+    if (column != columns_.weight) return nullptr;
+    double weight = 0;
+    if (!ParseWideNumber(cell, &weight) || !std::isfinite(weight) || weight < 0)
+      return "a weight: a finite number of at least 0";
+    set_.weights.Push(static_cast<float>(weight));
+    return nullptr;
+  }
+
+  void AddFeature(size_t column, std::string_view cell) {
+    if (!columns_.columns[column].categorical && (options_.raw_columns || columns_.scaled)) {
+      AddScalable(column, cell);
+    } else if (!cell.empty()) {
+      if (options_.raw_columns) ++set_.columns[column].texts;
+      Add(columns_.columns[column], cell);
+    }
+  }
+
   ParseError WrongNumber(const char* at) const {
     return {at, fmt::format("{} columns in every line, as in the first", columns_.columns.size())};
   }
@@ -75,38 +98,87 @@ class CsvParser final : public ExampleParser {
   // Sets the label, or returns what was expected in place of the cell.
   std::string ParseLabel(std::string_view cell, float* label) {
     if (options_.raw_labels) return ParseRawLabel(cell, label);
+    if (options_.real_labels) return ParseRealLabel(cell, label);
     const std::vector<std::string>& classes = columns_.schema.classes;
     if (classes.empty()) {
+      if (IsUnknown(cell, label)) return "";
       if (ParseNumber(cell, label) && NormalizeLabel(options_, label)) return "";
       return ExpectedLabel(options_);
     }
     *label = LabelOf(ClassName(cell), classes);
-    if (!options_.binary_labels || !std::isnan(*label)) return "";
-    return fmt::format("a label: {} or {}", classes[0], classes[1]);
+    if (options_.missing_labels || !std::isnan(*label)) return "";
+    if (classes.size() == 2) return fmt::format("a label: {} or {}", classes[0], classes[1]);
+    return fmt::format("a label that the training data has: one of {}{}",
+                       fmt::join(classes.begin(), classes.begin() + Shown(classes), ", "),
+                       std::ssize(classes) > Shown(classes) ? ", …" : "");
+  }
+
+  bool IsUnknown(std::string_view cell, float* label) const {
+    if (!options_.missing_labels || !IsMissingCell(cell)) return false;
+    *label = std::numeric_limits<float>::quiet_NaN();
+    return true;
+  }
+
+  static std::ptrdiff_t Shown(const std::vector<std::string>& classes) {
+    return std::min<std::ptrdiff_t>(5, std::ssize(classes));
+  }
+
+  // A number less the first of the set, which is exact where labels are large and alike.
+  std::string ParseRealLabel(std::string_view cell, float* label) {
+    double value = 0;
+    if (IsUnknown(cell, label)) return "";
+    if (!ParseWideNumber(cell, &value) || !std::isfinite(value) || value < options_.least_label)
+      return ExpectedLabel(options_);
+    if (!set_.has_label_offset) set_.label_offset = value;
+    set_.has_label_offset = true;
+    *label = static_cast<float>(value - set_.label_offset);
+    return "";
   }
 
   // The index of the cell's class among those of the set.
   std::string ParseRawLabel(std::string_view cell, float* label) {
     if (cell.empty()) return "a label";
+    if (cell == "nan" || cell == "NaN") return "a label; a class that is not known is none";
     if (cell.size() > kMaxClassName)
       return fmt::format("a label of at most {} bytes", kMaxClassName);
     if (cell != last_label_) {
       const std::string name = ClassName(cell);
-      auto found = std::find(set_.classes.begin(), set_.classes.end(), name);
-      if (found == set_.classes.end()) {
-        if (set_.classes.size() == kMaxClasses) return TooManyClasses();
-        found = set_.classes.insert(found, name);
+      const auto known = FindClass(name);
+      if (known == set_.classes.size()) {
+        if (known == options_.max_classes) return TooManyClasses();
+        set_.classes.push_back(name);
+        if (known >= kListed) places_.try_emplace(name, known);
       }
       last_label_ = cell;
-      last_class_ = static_cast<float>(found - set_.classes.begin());
+      last_class_ = static_cast<float>(known);
     }
     *label = last_class_;
     return "";
   }
 
+  // The index of a class; the number of classes if it is none. The first are compared one by one.
+  size_t FindClass(const std::string& name) {
+    const size_t listed = std::min(kListed, set_.classes.size());
+    for (size_t i = 0; i < listed; ++i) {
+      if (set_.classes[i] == name) return i;
+    }
+    for (size_t i = kListed + places_.size(); i < set_.classes.size(); ++i)
+      places_.try_emplace(set_.classes[i], i);
+    const auto found = places_.find(name);
+    return found == places_.end() ? set_.classes.size() : found->second;
+  }
+
   std::string TooManyClasses() const {
-    return fmt::format("a label of one of two classes; the lines before have {}",
-                       fmt::join(set_.classes, ", "));
+    if (options_.max_classes > kMaxBinaryClasses) {
+      return fmt::format(
+          "a label of one of at most {} classes, which the lines before have; for a label that is "
+          "a number use the loss squared",
+          options_.max_classes);
+    }
+    return fmt::format(
+        "a label of one of two classes; the lines before have {}; for more classes use "
+        "the loss softmax",
+        fmt::join(set_.classes, ", "));
   }
 
   // A cell of a column whose numbers are, or will be, scaled.
@@ -175,7 +247,8 @@ class CsvParser final : public ExampleParser {
   ExampleSet& set_;
   std::vector<FeatureValue> line_;
   std::string room_;
-  std::string last_label_;  // a cell; last_class_ is its index
+  std::unordered_map<std::string, size_t> places_;  // of set_.classes from kListed on
+  std::string last_label_;                          // a cell; last_class_ is its index
   float last_class_ = 0;
 };
 

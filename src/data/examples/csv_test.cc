@@ -114,7 +114,9 @@ TEST(Csv, OtherFilesAreReadAsTheTrainingData) {
 Result<ExampleSet> Read(const TextFiles& files, const CsvOptions& csv, int bits = 20,
                         uint64_t index = 0, uint64_t count = 1) {
   TRY_ASSIGN(const Corpus corpus, files.Open());
-  ExampleOptions options{bits, true, ExampleFormat::kCsv, nullptr};
+  ExampleOptions options;
+  options.hash_bits = bits;
+  options.format = ExampleFormat::kCsv;
   TRY_ASSIGN(options.csv, CsvColumns::Make(corpus, csv));
   TRY_ASSIGN(const Shard shard, corpus.MakeShard(index, count));
   return ReadExamples(corpus, shard, options);

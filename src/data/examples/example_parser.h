@@ -38,6 +38,7 @@ std::unique_ptr<ExampleParser> MakeCsvParser(const ExampleOptions& options, Exam
 
 // Maps the label −1 to 0 for binary labels; false for an invalid label.
 inline bool NormalizeLabel(const ExampleOptions& options, float* label) {
+  if (options.real_labels) return static_cast<double>(*label) >= options.least_label;
   if (!options.binary_labels) return true;
   if (*label != 0 && *label != 1 && *label != -1) return false;
   *label = *label == 1 ? 1.0f : 0.0f;
@@ -73,6 +74,9 @@ inline uint32_t FieldOf(const ExampleOptions& options, uint64_t number) {
 }
 
 inline const char* ExpectedLabel(const ExampleOptions& options) {
+  if (options.real_labels && options.least_label == 0)
+    return "a count as the label: a finite number of at least 0";
+  if (options.real_labels) return "a label that is a finite number";
   return options.binary_labels ? "a label: -1, 0 or 1" : "a label: a finite number";
 }
 

@@ -61,6 +61,8 @@ void ExampleSet::Clear() {
   features.clear();
   values.clear();
   fields.clear();
+  weights.clear();
+  keys.clear();
   feature_end = 0;
   field_end = 0;
 }

@@ -17,12 +17,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "data/corpus/corpus.h"
+#include "data/examples/classes.h"
 #include "data/examples/column_scaling.h"
 #include "data/examples/csv.h"
 #include "data/examples/growable_array.h"
@@ -41,13 +44,18 @@ struct ExampleOptions {
   int hash_bits = 0;
   // True: labels must be −1, 0 or 1 and become 0 or 1. False: any finite number.
   bool binary_labels = true;
+  // Any finite number, whatever binary_labels says; for kCsv less ExampleSet::label_offset.
+  bool real_labels = false;
+  double least_label = -std::numeric_limits<double>::infinity();  // with real_labels
   ExampleFormat format = ExampleFormat::kLibsvm;
+  bool missing_labels = false;  // of kCsv: a missing cell is the label NaN
   // For kCsv: not null, and hash_bits is not 0.
   std::shared_ptr<const CsvColumns> csv = nullptr;
   // For kCsv, with columns that have no scales: numbers are read as raw values (column_scaling.h).
   bool raw_columns = false;
   // For kCsv, with columns that know no classes: labels are read as indices of names (classes.h).
   bool raw_labels = false;
+  size_t max_classes = kMaxBinaryClasses;  // with raw_labels
   // For kLibffm and kCsv: store ExampleSet::fields.
   bool keep_fields = false;
   // 0: fields keep their numbers, below kMaxFields. Otherwise a field is its number modulo this
@@ -69,8 +77,12 @@ struct ExampleSet {
   GrowableArray<float> labels;
   GrowableArray<uint64_t> starts;
   GrowableArray<uint32_t> features;
-  GrowableArray<float> values;         // empty while all values are 1
-  GrowableArray<uint16_t> fields;      // of each feature; empty unless keep_fields
+  GrowableArray<float> values;     // empty while all values are 1
+  GrowableArray<uint16_t> fields;  // of each feature; empty unless keep_fields
+  GrowableArray<float> weights;    // of each example; empty: csv has no column of weights
+  std::vector<std::string> keys;   // of each example; empty unless csv keeps keys
+  double label_offset = 0;         // of csv with real_labels: the first label; kept by Clear
+  bool has_label_offset = false;
   std::vector<ColumnSummary> columns;  // with raw_columns; kept by Clear
   std::vector<std::string> classes;    // with raw_labels; kept by Clear
   uint64_t feature_end = 0;            // all features but raw ones are below

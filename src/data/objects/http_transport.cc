@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <condition_variable>
 #include <utility>
 
 #include "net/address.h"
@@ -59,20 +58,20 @@ std::string Beginning(const std::string& body) {
 // A session to one server, and the number of requests that may still be sent to it.
 struct HttpTransport::Server {
   std::unique_ptr<net::HttpSession> session;
-  std::mutex mu;
-  std::condition_variable freed;
-  int free = 0;  // guarded by mu
+  Mutex mu;
+  CondVar freed;
+  int free GUARDED_BY(mu) = 0;
 
   class Turn {
    public:
     explicit Turn(Server* server) : server_(server) {
-      std::unique_lock lock(server_->mu);
-      server_->freed.wait(lock, [this] { return server_->free > 0; });
+      MutexLock lock(server_->mu);
+      while (server_->free == 0) server_->freed.wait(lock);
       --server_->free;
     }
     ~Turn() {
       {
-        const std::lock_guard lock(server_->mu);
+        const MutexLock lock(server_->mu);
         ++server_->free;
       }
       server_->freed.notify_one();
@@ -95,7 +94,7 @@ HttpTransport::HttpTransport(ObjectContext context, std::string authorities)
 HttpTransport::~HttpTransport() = default;
 
 Result<HttpTransport::Server*> HttpTransport::Find(const std::string& url, Reach reach) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::unique_ptr<Server>& server = servers_[fmt::format("{} {}", static_cast<int>(reach), url)];
   if (server != nullptr) return server.get();
   net::HttpSessionOptions options;
@@ -108,7 +107,10 @@ Result<HttpTransport::Server*> HttpTransport::Find(const std::string& url, Reach
     options.addresses = reach == Reach::kPublic ? &public_only_ : &with_private_;
   auto made = std::make_unique<Server>();
   TRY_ASSIGN(made->session, net::HttpSession::Make(url, std::move(options)));
-  made->free = std::max(1, context_.connections_per_host);
+  {
+    const MutexLock of_made(made->mu);
+    made->free = std::max(1, context_.connections_per_host);
+  }
   server = std::move(made);
   return server.get();
 }
@@ -181,7 +183,7 @@ milliseconds HttpTransport::Delay(int attempt, const std::string& retry_after) {
   for (int i = 1; i < attempt && delay < policy.most; ++i) delay *= 2;
   delay = std::min(delay, policy.most);
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     std::uniform_int_distribution<int64_t> part(delay.count() / 2, delay.count());
     delay = milliseconds(part(random_));
   }

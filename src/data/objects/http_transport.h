@@ -11,10 +11,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "data/objects/object_context.h"
 #include "net/address_policy.h"
@@ -78,9 +78,9 @@ class HttpTransport {
   const net::AddressPolicy public_only_;
   const net::AddressPolicy with_private_;
 
-  std::mutex mu_;
-  std::map<std::string, std::unique_ptr<Server>> servers_;  // guarded by mu_
-  std::mt19937_64 random_;                                  // guarded by mu_
+  Mutex mu_;
+  std::map<std::string, std::unique_ptr<Server>> servers_ GUARDED_BY(mu_);
+  std::mt19937_64 random_ GUARDED_BY(mu_);
 };
 
 // Where a redirect leads: the server and the target there. DataLoss if `location` is no URL of

@@ -61,7 +61,7 @@ Result<ObjectStore*> ObjectStores::Find(const ObjectUri& uri) {
   const bool hdfs = uri.scheme == ObjectScheme::kWebHdfs || uri.scheme == ObjectScheme::kWebHdfsTls;
   const std::string key =
       fmt::format("{} {}", static_cast<int>(uri.scheme), hdfs ? uri.authority : "");
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::unique_ptr<ObjectStore>& store = stores_[key];
   if (store == nullptr) {
     TRY_ASSIGN(store, MakeStore(uri, context_));

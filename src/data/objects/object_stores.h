@@ -4,10 +4,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "data/objects/http_transport.h"
 #include "data/objects/object.h"
 #include "data/objects/object_context.h"
@@ -38,8 +38,8 @@ class ObjectStores {
 
  private:
   const ObjectContext context_;
-  std::mutex mu_;
-  std::map<std::string, std::unique_ptr<ObjectStore>> stores_;  // by kind and place
+  Mutex mu_;
+  std::map<std::string, std::unique_ptr<ObjectStore>> stores_ GUARDED_BY(mu_);  // by kind and place
 };
 
 }  // namespace shoal::data

@@ -14,7 +14,7 @@ ReadAhead::ReadAhead(std::shared_ptr<const Object> object, uint64_t end, ReadAhe
 
 ReadAhead::~ReadAhead() {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -40,23 +40,22 @@ void ReadAhead::StartThreads() {
     threads_.emplace_back([this] { FetchLoop(); });
 }
 
-// Reads without the lock.
-void ReadAhead::Fetch(const std::shared_ptr<Block>& block, std::unique_lock<std::mutex>* lock) {
-  block->state = State::kOnItsWay;
-  lock->unlock();
-  std::string bytes(block->size, '\0');
-  const Result<size_t> got = object_->ReadAt(block->begin, bytes.data(), bytes.size());
-  lock->lock();
-  block->status = got.status();
-  if (got.ok() && *got != bytes.size())
-    block->status = DataLoss(object_->info().uri + " ends early");
-  block->bytes = std::move(bytes);
+Result<std::string> ReadAhead::Fetch(uint64_t begin, size_t size) const {
+  std::string bytes(size, '\0');
+  TRY_ASSIGN(const size_t got, object_->ReadAt(begin, bytes.data(), bytes.size()));
+  if (got != bytes.size()) return DataLoss(object_->info().uri + " ends early");
+  return bytes;
+}
+
+void ReadAhead::Put(Result<std::string> bytes, Block* block) {
+  block->status = bytes.status();
+  if (bytes.ok()) block->bytes = std::move(*bytes);
   block->state = State::kHere;
   changed_.notify_all();
 }
 
 void ReadAhead::FetchLoop() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   while (!stop_) {
     const auto wanted = std::ranges::find_if(
         blocks_, [](const auto& block) { return block->state == State::kWanted; });
@@ -64,12 +63,17 @@ void ReadAhead::FetchLoop() {
       changed_.wait(lock);
       continue;
     }
-    Fetch(std::shared_ptr<Block>(*wanted), &lock);
+    const std::shared_ptr<Block> block = *wanted;
+    block->state = State::kOnItsWay;
+    lock.unlock();
+    Result<std::string> bytes = Fetch(block->begin, block->size);
+    lock.lock();
+    Put(std::move(bytes), block.get());
   }
 }
 
 Result<size_t> ReadAhead::Read(char* to, size_t size) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   if (!blocks_.empty() && offset_ == blocks_.front()->begin + blocks_.front()->size) {
     blocks_.pop_front();
     if (!sequential_) {
@@ -82,8 +86,14 @@ Result<size_t> ReadAhead::Read(char* to, size_t size) {
   if (blocks_.empty()) return size_t{0};
   if (blocks_.size() > before) changed_.notify_all();
   const std::shared_ptr<Block> block = blocks_.front();
-  if (block->state == State::kWanted) Fetch(block, &lock);
-  changed_.wait(lock, [&] { return block->state == State::kHere; });
+  if (block->state == State::kWanted) {
+    block->state = State::kOnItsWay;
+    lock.unlock();
+    Result<std::string> bytes = Fetch(block->begin, block->size);
+    lock.lock();
+    Put(std::move(bytes), block.get());
+  }
+  while (block->state != State::kHere) changed_.wait(lock);
   if (!block->status.ok()) return block->status;
   const auto from = static_cast<size_t>(offset_ - block->begin);
   const size_t count = std::min(size, block->size - from);
@@ -93,7 +103,7 @@ Result<size_t> ReadAhead::Read(char* to, size_t size) {
 }
 
 void ReadAhead::Jump(uint64_t offset) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   offset_ = std::min(offset, end_);
   while (!blocks_.empty() && (offset_ < blocks_.front()->begin ||
                               offset_ >= blocks_.front()->begin + blocks_.front()->size))

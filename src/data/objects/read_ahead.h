@@ -2,14 +2,13 @@
 // most `blocks` ranges of `block` bytes are held or on their way.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "data/objects/object.h"
 
 namespace shoal::data {
@@ -46,10 +45,11 @@ class ReadAhead {
     Status status;
   };
 
-  void Plan();
+  void Plan() REQUIRES(mu_);
   void StartThreads();
   void FetchLoop();
-  void Fetch(const std::shared_ptr<Block>& block, std::unique_lock<std::mutex>* lock);
+  Result<std::string> Fetch(uint64_t begin, size_t size) const;
+  void Put(Result<std::string> bytes, Block* block) REQUIRES(mu_);
 
   const std::shared_ptr<const Object> object_;
   const uint64_t end_;
@@ -60,10 +60,10 @@ class ReadAhead {
   size_t next_size_;
   bool sequential_ = false;
 
-  std::mutex mu_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<Block>> blocks_;  // guarded by mu_, in the order of the object
-  bool stop_ = false;                          // guarded by mu_
+  Mutex mu_;
+  CondVar changed_;
+  std::deque<std::shared_ptr<Block>> blocks_ GUARDED_BY(mu_);  // in the order of the object
+  bool stop_ GUARDED_BY(mu_) = false;
   std::vector<std::thread> threads_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/agent/directory_watcher.h"
 #include "engine/tasks/engine_base.h"
 
@@ -23,9 +24,9 @@ class AgentEngine : public EngineBase<Entry> {
 
   virtual Job& JobOf(const Entry& entry) const = 0;
   // Called by the reader with mu_ held before it waits. True: call again within a second.
-  virtual bool OnReaderWakeup() { return false; }
+  virtual bool OnReaderWakeup() REQUIRES(this->mu_) { return false; }
   // Called by the reader with mu_ held after it has published these events.
-  virtual void OnPublished(const std::vector<TaskEvent>& /*events*/) {}
+  virtual void OnPublished(const std::vector<TaskEvent>& /*events*/) REQUIRES(this->mu_) {}
 
   std::string DirOf(const Entry& entry) const override { return JobOf(entry).dir(); }
 
@@ -35,7 +36,7 @@ class AgentEngine : public EngineBase<Entry> {
   // Sets ending_, wakes all threads and joins the reader.
   void StopReader() {
     {
-      std::lock_guard lock(this->mu_);
+      const MutexLock lock(this->mu_);
       this->ending_ = true;
     }
     changes_.Wake();
@@ -46,7 +47,7 @@ class AgentEngine : public EngineBase<Entry> {
   void FinishStopped(const std::string& job_id) {
     std::vector<TaskEvent> events;
     {
-      std::lock_guard lock(this->mu_);
+      const MutexLock lock(this->mu_);
       const auto it = this->jobs_.find(job_id);
       if (it == this->jobs_.end()) return;
       Job& job = JobOf(it->second);
@@ -60,7 +61,8 @@ class AgentEngine : public EngineBase<Entry> {
   }
 
   const DirectoryWatcher changes_;
-  int publishing_ = 0;  // guarded by mu_: threads that publish events which jobs_ already reflects
+  int publishing_ GUARDED_BY(this->mu_) =
+      0;  // threads that publish events which jobs_ already reflects
 
  private:
   void ReadEventLogs() {
@@ -69,7 +71,7 @@ class AgentEngine : public EngineBase<Entry> {
       std::vector<TaskEvent> events;
       std::optional<std::chrono::milliseconds> timeout;
       {
-        std::lock_guard lock(this->mu_);
+        const MutexLock lock(this->mu_);
         if (this->ending_) return;
         for (auto& [id, entry] : this->jobs_) {
           const std::vector<TaskEvent> read = JobOf(entry).ReadEvents();
@@ -81,7 +83,7 @@ class AgentEngine : public EngineBase<Entry> {
       }
       this->Publish(events);
       {
-        std::lock_guard lock(this->mu_);
+        const MutexLock lock(this->mu_);
         --publishing_;
         OnPublished(events);
       }

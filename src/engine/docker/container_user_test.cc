@@ -98,7 +98,8 @@ TEST(HostFiles, ADirectoryThatAnOutputNeedsIsMade) {
               HasSubstr("is not on this machine and cannot be made"));
 }
 
-TEST(HostFiles, AnotherUserGetsTheJobsDirectoryFromRoot) {
+// The directory itself remains root's, since this process works in it with root's rights.
+TEST(HostFiles, AnotherUserGetsTheContentsOfTheJobsDirectoryFromRoot) {
   const TempDir dir = std::move(*TempDir::Create());
   ASSERT_TRUE(WriteFileAtomically(dir.path() / "token", "t", 0600).ok());
   DesiredJob job = Job("1234567:8");
@@ -111,8 +112,13 @@ TEST(HostFiles, AnotherUserGetsTheJobsDirectoryFromRoot) {
     return;
   }
   ASSERT_TRUE(prepared.ok()) << prepared.message();
-  for (const char* name : {"", "token", "results"})
+  for (const char* name : {"token", "results"})
     EXPECT_EQ(OwnerOf(dir.path() / name), 1234567u) << name;
+  struct stat info {};
+  ASSERT_EQ(::stat(job.job_dir.c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 0u);
+  EXPECT_EQ(info.st_gid, 8u);
+  EXPECT_EQ(info.st_mode & 0777, 0770u);
 }
 
 }  // namespace

@@ -10,16 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/docker/container_spec.h"
 #include "engine/docker/docker_api.h"
 #include "engine/docker/docker_exec.h"
@@ -151,34 +150,34 @@ class DockerEngine final : public EngineBase<JobEntry>, public Executes {
   Status ListenOnce(std::string* since);
   Status Compare();
   void OnContainerEvent(const docker::ContainerEvent& event);
-  void StartListener();  // under mu_
+  void StartListener() REQUIRES(mu_);
   bool Sleep(milliseconds time);
-  Result<JobEntry*> AddJob(const std::string& job_id, const std::string& dir);  // under mu_
+  Result<JobEntry*> AddJob(const std::string& job_id, const std::string& dir) REQUIRES(mu_);
   Status RemoveAll(const std::string& job_id);
   Result<docker::ContainerState> FindContainer(const std::string& job_id, const std::string& role,
                                                int index);
 
   const DockerEngineOptions options_;
 
-  std::mutex connect_mu_;
-  std::unique_ptr<Daemon> daemon_;  // guarded by connect_mu_, and never changed again
+  Mutex connect_mu_;
+  std::unique_ptr<Daemon> daemon_;  // set under connect_mu_, and never changed again
 
-  std::condition_variable due_;              // for the manager
-  std::condition_variable work_;             // for the workers
-  std::deque<ActionBatch> queue_;            // guarded by mu_
-  std::vector<TaskEvent> outbox_;            // guarded by mu_: to be published by the manager
-  std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_: of events
-  bool manager_due_ = false;                 // guarded by mu_
-  bool publishing_ = false;                  // guarded by mu_
-  bool listening_ = false;                   // guarded by mu_
-  std::thread listener_;                     // guarded by mu_ until the end
-  std::thread manager_;                      // these last: they use all of the above
+  CondVar due_;   // for the manager
+  CondVar work_;  // for the workers
+  std::deque<ActionBatch> queue_ GUARDED_BY(mu_);
+  std::vector<TaskEvent> outbox_ GUARDED_BY(mu_);            // to be published by the manager
+  std::shared_ptr<net::HttpStream> stream_ GUARDED_BY(mu_);  // of events
+  bool manager_due_ GUARDED_BY(mu_) = false;
+  bool publishing_ GUARDED_BY(mu_) = false;
+  bool listening_ GUARDED_BY(mu_) = false;
+  std::thread listener_ GUARDED_BY(mu_);  // until the end
+  std::thread manager_;                   // these last: they use all of the above
   std::vector<std::thread> workers_;
 };
 
 DockerEngine::~DockerEngine() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ending_ = true;
     queue_.clear();
     if (stream_ != nullptr) stream_->Cancel();
@@ -195,7 +194,7 @@ DockerEngine::~DockerEngine() {
 // ---- The manager and the workers ----
 
 void DockerEngine::Manage() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   while (!ending_) {
     manager_due_ = false;
     const TimePoint now = options_.clock->Now();
@@ -216,7 +215,7 @@ void DockerEngine::Manage() {
     lock.lock();
     publishing_ = false;
     changed_.notify_all();
-    const auto manager_due = [this] { return manager_due_ || ending_; };
+    const auto manager_due = [this]() REQUIRES(mu_) { return manager_due_ || ending_; };
     if (next) {
       due_.wait_for(lock, std::max(*next - options_.clock->Now(), Duration(0)), manager_due);
     } else {
@@ -226,9 +225,9 @@ void DockerEngine::Manage() {
 }
 
 void DockerEngine::Work() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   for (;;) {
-    work_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+    work_.wait(lock, [this]() REQUIRES(mu_) { return ending_ || !queue_.empty(); });
     if (ending_) return;
     const ActionBatch one = std::move(queue_.front());
     queue_.pop_front();
@@ -251,8 +250,8 @@ void DockerEngine::StartListener() {
 }
 
 bool DockerEngine::Sleep(milliseconds time) {
-  std::unique_lock lock(mu_);
-  return !changed_.wait_for(lock, time, [this] { return ending_; });
+  MutexLock lock(mu_);
+  return !changed_.wait_for(lock, time, [this]() REQUIRES(mu_) { return ending_; });
 }
 
 void DockerEngine::Listen() {
@@ -265,7 +264,7 @@ void DockerEngine::Listen() {
     const auto begun = std::chrono::steady_clock::now();
     const Status ended = ListenOnce(&since);
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       stream_.reset();
       if (ending_) return;
     }
@@ -280,7 +279,7 @@ Status DockerEngine::ListenOnce(std::string* since) {
   TRY_ASSIGN(std::unique_ptr<net::HttpStream> opened, daemon_->api->Events(*since));
   const std::shared_ptr<net::HttpStream> stream = std::move(opened);
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (ending_) return Cancelled("the engine ends");
     stream_ = stream;
   }
@@ -309,7 +308,7 @@ void DockerEngine::OnContainerEvent(const docker::ContainerEvent& event) {
   const bool ended = event.action == "die" || event.action == "destroy";
   const bool paused = event.action == "pause";
   if (!ended && !paused && event.action != "unpause") return;
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto entry = jobs_.find(event.task.job);
   if (entry == jobs_.end()) return;
   DockerJob* const job = entry->second.job.get();
@@ -329,7 +328,7 @@ Status DockerEngine::Compare() {
   for (const docker::ContainerSummary& one : all) {
     if (one.running) running[one.id] = one.paused;
   }
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   // A container that was started after the list was made is inspected without need.
   for (auto& [id, entry] : jobs_) entry.job->ReconcileRunning(running, options_.clock->Now());
   manager_due_ = true;
@@ -340,7 +339,7 @@ Status DockerEngine::Compare() {
 // ---- engine.h ----
 
 Result<DockerEngine::Daemon*> DockerEngine::Connect() {
-  std::lock_guard lock(connect_mu_);
+  const MutexLock lock(connect_mu_);
   if (daemon_ == nullptr) {
     TRY_ASSIGN(auto api, docker::DockerApi::Connect(options_.host));
     TRY_ASSIGN(docker::SpecOptions spec, MakeSpecOptions(options_));
@@ -392,7 +391,7 @@ Status DockerEngine::Apply(const DesiredJob& desired) {
     return InvalidArgument("job " + desired.job_id + " has no directory of its own");
   TRY(Connect().status());
   TRY(docker::PrepareHostFiles(desired));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   TRY_ASSIGN(JobEntry* const entry, AddJob(desired.job_id, desired.job_dir));
   if (!entry->job->owned()) {
     jobs_.erase(desired.job_id);
@@ -413,7 +412,7 @@ Result<std::vector<TaskStatus>> DockerEngine::Adopt(const std::string& job_id,
   TRY(CheckName("job id", job_id));
   TRY_ASSIGN(Daemon* const daemon, Connect());
   TRY_ASSIGN(const std::vector<docker::ContainerSummary> containers, daemon->api->List(job_id));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (const auto entry = jobs_.find(job_id); entry != jobs_.end()) return entry->second.job->List();
   const bool any = std::any_of(containers.begin(), containers.end(),
                                [](const auto& container) { return container.running; });
@@ -429,13 +428,13 @@ Status DockerEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY_ASSIGN(Daemon* const daemon, Connect());
   TRY(Adopt(job_id, "").status());
   {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     if (auto it = jobs_.find(job_id); it != jobs_.end()) {
       it->second.job->Stop(options_.clock->Now() + grace);
       daemon->worker.CancelPulls(job_id);
       manager_due_ = true;
       due_.notify_all();
-      const auto gone = [&] {
+      const auto gone = [&]() REQUIRES(mu_) {
         auto entry = jobs_.find(job_id);
         const bool quiet = !publishing_ && outbox_.empty();
         return quiet && (entry == jobs_.end() || !entry->second.job->AnyAlive());
@@ -450,7 +449,7 @@ Status DockerEngine::Stop(const std::string& job_id, milliseconds grace) {
   }
   TRY(RemoveAll(job_id));
   daemon->worker.ReleaseGpus(job_id);
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (auto it = jobs_.find(job_id); it != jobs_.end()) {
     it->second.lock.Remove();
     jobs_.erase(it);
@@ -484,7 +483,7 @@ Status DockerEngine::RemoveAll(const std::string& job_id) {
 Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {
   std::string dir;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     TRY_ASSIGN(const JobEntry* const entry, FindJob(job_id));
     dir = entry->dir;
     if (entry->job->HasEnded({kCoordinatorRole, 0})) {
@@ -502,7 +501,7 @@ Result<std::string> DockerEngine::TaskLog(const std::string& job_id, const std::
   TRY(CheckName("role", role));
   std::string container;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     TRY_ASSIGN(const JobEntry* const entry, FindJob(job_id));
     container = entry->job->ContainerOf({role, index});
   }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/docker/registry_auth.h"
 #include "engine/exec/local_exec.h"
 #include "engine/process/local_host.h"
@@ -86,7 +87,7 @@ Result<std::string> DockerWorker::Create(const Action& action, const DesiredJob&
 }
 
 Status DockerWorker::EnsureNetwork(const std::string& job_id) {
-  std::lock_guard lock(networks_mu_);
+  const MutexLock lock(networks_mu_);
   if (networks_.contains(job_id)) return Status::Ok();
   TRY(api_->CreateNetwork(MakeNetwork(job_id)));
   networks_.insert(job_id);
@@ -95,14 +96,14 @@ Status DockerWorker::EnsureNetwork(const std::string& job_id) {
 
 Status DockerWorker::EnsureImage(const DesiredJob& job) {
   const std::string image = ImageOf(job);
-  std::mutex* pulling = nullptr;
+  Mutex* pulling = nullptr;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     auto& one = images_[image];
-    if (one == nullptr) one = std::make_unique<std::mutex>();
+    if (one == nullptr) one = std::make_unique<Mutex>();
     pulling = one.get();
   }
-  std::lock_guard wait(*pulling);
+  const MutexLock wait(*pulling);
   if (IsCancelled(job.job_id)) return Cancelled("the job was stopped");
   TRY_ASSIGN(const bool here, api_->HasImage(image));
   if (here) return Status::Ok();
@@ -127,7 +128,7 @@ Result<std::vector<std::string>> DockerWorker::Gpus(const Action& action, const 
   const int count = action.task.resources.gpu;
   if (count == 0) return uuids;
   const std::string name = action.key.first + "-" + std::to_string(action.key.second);
-  std::lock_guard lock(gpus_mu_);
+  const MutexLock lock(gpus_mu_);
   gpus_[job.job_id].erase(action.key);
   auto nvml = host::Nvml::Load();
   if (!nvml.ok()) return nvml.status().With(name + " needs GPUs");
@@ -139,7 +140,7 @@ Result<std::vector<std::string>> DockerWorker::Gpus(const Action& action, const 
 }
 
 void DockerWorker::CancelPulls(const std::string& job_id) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   cancelled_jobs_.insert(job_id);
   const uint64_t one = 1;
   for (const auto& [job, fd] : cancel_fds_) {
@@ -148,7 +149,7 @@ void DockerWorker::CancelPulls(const std::string& job_id) {
 }
 
 Result<int> DockerWorker::CancelFd(const std::string& job_id) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   UniqueFd& fd = cancel_fds_[job_id];
   if (fd.valid()) return fd.get();
   const bool already = cancelled_jobs_.contains(job_id) || cancelled_jobs_.contains("");
@@ -158,21 +159,21 @@ Result<int> DockerWorker::CancelFd(const std::string& job_id) {
 }
 
 bool DockerWorker::IsCancelled(const std::string& job_id) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return cancelled_jobs_.contains(job_id) || cancelled_jobs_.contains("");
 }
 
 void DockerWorker::ReleaseGpus(const std::string& job_id) {
   {
-    std::lock_guard lock(networks_mu_);
+    const MutexLock lock(networks_mu_);
     networks_.erase(job_id);
   }
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     cancelled_jobs_.erase(job_id);
     cancel_fds_.erase(job_id);
   }
-  std::lock_guard lock(gpus_mu_);
+  const MutexLock lock(gpus_mu_);
   gpus_.erase(job_id);
 }
 

@@ -3,11 +3,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/docker/container_spec.h"
 #include "engine/docker/docker_api.h"
 #include "engine/docker/docker_job.h"
@@ -43,15 +43,15 @@ class DockerWorker {
   const DockerApi* const api_;
   const SpecOptions spec_;
 
-  std::mutex mu_;
+  Mutex mu_;
   // Locked during a pull of the image, so that it is pulled once.
-  std::map<std::string, std::unique_ptr<std::mutex>> images_;  // guarded by mu_
-  std::set<std::string> cancelled_jobs_;                       // guarded by mu_
-  std::map<std::string, UniqueFd> cancel_fds_;                 // guarded by mu_: eventfds
-  std::mutex networks_mu_;                                     // held while a network is created
-  std::set<std::string> networks_;  // guarded by networks_mu_: jobs whose network exists
-  std::mutex gpus_mu_;
-  std::map<std::string, std::map<TaskKey, host::GpuLease>> gpus_;  // guarded by gpus_mu_
+  std::map<std::string, std::unique_ptr<Mutex>> images_ GUARDED_BY(mu_);
+  std::set<std::string> cancelled_jobs_ GUARDED_BY(mu_);
+  std::map<std::string, UniqueFd> cancel_fds_ GUARDED_BY(mu_);  // eventfds
+  Mutex networks_mu_;                                           // held while a network is created
+  std::set<std::string> networks_ GUARDED_BY(networks_mu_);     // jobs whose network exists
+  Mutex gpus_mu_;
+  std::map<std::string, std::map<TaskKey, host::GpuLease>> gpus_ GUARDED_BY(gpus_mu_);
 };
 
 }  // namespace shoal::engine::docker

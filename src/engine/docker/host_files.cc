@@ -1,5 +1,6 @@
 #include "engine/docker/host_files.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,8 +25,18 @@ Status Give(const fs::path& path, const ContainerUser& user) {
   return ErrnoStatus(errno, "cannot give " + path.string() + " to the user of `container.user`");
 }
 
+// The directory itself remains root's, and the user has it by the group: this process enters the
+// directory of another owner with the owner's rights (base/access/directory_owner.h), but works in
+// this one as root, and the user may be unable to pass a directory above it, such as /root.
+Status GiveTop(const fs::path& directory, const ContainerUser& user) {
+  if (::chown(directory.c_str(), 0, user.gid) == 0 && ::chmod(directory.c_str(), 0770) == 0)
+    return Status::Ok();
+  return ErrnoStatus(errno,
+                     "cannot give " + directory.string() + " to the group of `container.user`");
+}
+
 Status GiveTree(const fs::path& directory, const ContainerUser& user) {
-  TRY(Give(directory, user));
+  TRY(GiveTop(directory, user));
   std::error_code error;
   for (fs::recursive_directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error))

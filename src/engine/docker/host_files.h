@@ -20,9 +20,9 @@ struct ContainerUser {
 };
 std::optional<ContainerUser> ParseUser(const std::string& text);
 
-// Creates the output directories (Mount::make_source). With `container.user` they and the job's
-// directory get that owner, which needs root. InvalidArgument if that user is another one and this
-// process is not root.
+// Creates the output directories (Mount::make_source). With `container.user` they and what is in
+// the job's directory get that owner, and the directory gets the group, which needs root.
+// InvalidArgument if that user is another one and this process is not root.
 Status PrepareHostFiles(const DesiredJob& job);
 
 }  // namespace shoal::engine::docker

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/file.h"
+#include "base/mutex.h"
 #include "engine/exec/exec_frames.h"
 
 namespace shoal::engine {
@@ -54,7 +54,7 @@ class RemoteExecution final : public Execution {
  private:
   void Queue(const ExecFrame& frame) {
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       due_ += EncodeExecFrame(frame);
     }
     const uint64_t one = 1;
@@ -77,7 +77,7 @@ class RemoteExecution final : public Execution {
   void SendDue() {
     std::string due;
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       due.swap(due_);
     }
     if (!due.empty()) Send(due);
@@ -138,8 +138,8 @@ class RemoteExecution final : public Execution {
   std::string words_;  // until then
   ExecFrameReader reader_;
   std::optional<ExecEnd> end_;
-  std::mutex mu_;
-  std::string due_;  // guarded by mu_: frames to be sent
+  Mutex mu_;
+  std::string due_ GUARDED_BY(mu_);  // frames to be sent
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <set>
 
+#include "base/mutex.h"
 #include "engine/tasks/task_state.h"
 
 namespace shoal::engine {
@@ -45,7 +46,7 @@ struct FakeJob {
 // State shared by all copies of a FakeWorld.
 struct FakeWorldState {
   FakeClock* clock = nullptr;
-  mutable std::mutex mu;
+  mutable Mutex mu;
   Capacity capacity;  // the rest is guarded by mu
   std::vector<std::string> hosts = {"here"};
   std::map<Key, TaskKnobs> knobs;
@@ -62,7 +63,7 @@ struct FakeWorldState {
   void End(FakeJob* job, const Key& key, FakeTask* task, TaskEnd end, TimePoint now);
   void StepTask(FakeJob* job, const Key& key, FakeTask* task, TimePoint now);
   void AddEvent(const FakeJob& job, const Key& key, const FakeTask& task, TaskEnd end = {});
-  void Publish(std::unique_lock<std::mutex>* lock);
+  void Publish(MutexLock* lock) REQUIRES(mu) NO_THREAD_SAFETY_ANALYSIS;
 };
 
 void FakeWorldState::AddEvent(const FakeJob& job, const Key& key, const FakeTask& task,
@@ -162,7 +163,7 @@ std::optional<TimePoint> FakeWorldState::NextDue() const {
 }
 
 // Lets go of the lock: a watcher may call the engine.
-void FakeWorldState::Publish(std::unique_lock<std::mutex>* lock) {
+void FakeWorldState::Publish(MutexLock* lock) {
   const std::vector<TaskEvent> told = std::exchange(events, {});
   const std::shared_ptr<EventHub> engine = hub.lock();
   lock->unlock();
@@ -179,29 +180,29 @@ FakeWorld::FakeWorld(FakeClock* clock, Capacity capacity)
 }
 
 void FakeWorld::SetKnobs(const std::string& role, int index, TaskKnobs knobs) {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   state_->knobs[{role, index}] = std::move(knobs);
 }
 
 void FakeWorld::SetHosts(std::vector<std::string> hosts) {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   state_->hosts = std::move(hosts);
 }
 
 void FakeWorld::SetCapacity(Capacity capacity) {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   state_->capacity = capacity;
 }
 
 void FakeWorld::SetEndpoint(const std::string& job_id, std::optional<Endpoint> endpoint) {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   FakeJob& job = state_->jobs[job_id];
   job.id = job_id;
   job.endpoint = std::move(endpoint);
 }
 
 void FakeWorld::KillTask(const std::string& job_id, const std::string& role, int index) {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   auto job = state_->jobs.find(job_id);
   if (job == state_->jobs.end()) return;
   auto task = job->second.tasks.find({role, index});
@@ -209,7 +210,7 @@ void FakeWorld::KillTask(const std::string& job_id, const std::string& role, int
 }
 
 void FakeWorld::Advance(milliseconds by) {
-  std::unique_lock lock(state_->mu);
+  MutexLock lock(state_->mu);
   const TimePoint end = state_->clock->Now() + by;
   state_->Step(state_->clock->Now());
   state_->Publish(&lock);
@@ -225,7 +226,7 @@ void FakeWorld::Advance(milliseconds by) {
 }
 
 int FakeWorld::Running(const std::string& job_id) const {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   auto job = state_->jobs.find(job_id);
   if (job == state_->jobs.end()) return 0;
   return static_cast<int>(std::count_if(job->second.tasks.begin(), job->second.tasks.end(),
@@ -234,7 +235,7 @@ int FakeWorld::Running(const std::string& job_id) const {
 
 Result<DesiredTask> FakeWorld::Started(const std::string& job_id, const std::string& role,
                                        int index) const {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   auto job = state_->jobs.find(job_id);
   if (job != state_->jobs.end()) {
     auto task = job->second.tasks.find({role, index});
@@ -249,7 +250,7 @@ Result<DesiredTask> FakeWorld::Started(const std::string& job_id, const std::str
 
 FakeEngine::FakeEngine(FakeWorld world, RestartRules restart)
     : world_(world.state_), restart_(restart) {
-  std::lock_guard lock(world_->mu);
+  const MutexLock lock(world_->mu);
   world_->hub = hub();
   world_->restart = restart_;
 }
@@ -257,13 +258,13 @@ FakeEngine::FakeEngine(FakeWorld world, RestartRules restart)
 FakeEngine::~FakeEngine() = default;
 
 Result<Capacity> FakeEngine::GetCapacity() {
-  std::lock_guard lock(world_->mu);
+  const MutexLock lock(world_->mu);
   return world_->capacity;
 }
 
 Status FakeEngine::Apply(const DesiredJob& desired) {
   TRY(CheckDesiredJob(desired));
-  std::lock_guard lock(world_->mu);
+  const MutexLock lock(world_->mu);
   const TimePoint now = world_->clock->Now();
   FakeJob& job = world_->jobs[desired.job_id];
   job.id = desired.job_id;
@@ -287,7 +288,7 @@ Status FakeEngine::Apply(const DesiredJob& desired) {
 
 Status FakeEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
-  std::unique_lock lock(world_->mu);
+  MutexLock lock(world_->mu);
   auto it = world_->jobs.find(job_id);
   if (it == world_->jobs.end()) return Status::Ok();
   FakeJob& job = it->second;
@@ -312,7 +313,7 @@ Status FakeEngine::Stop(const std::string& job_id, milliseconds grace) {
 Result<std::vector<TaskStatus>> FakeEngine::Adopt(const std::string& job_id,
                                                   const std::string& /*job_dir*/) {
   TRY(CheckName("job id", job_id));
-  std::lock_guard lock(world_->mu);
+  const MutexLock lock(world_->mu);
   std::vector<TaskStatus> tasks;
   auto job = world_->jobs.find(job_id);
   if (job == world_->jobs.end()) return tasks;
@@ -327,7 +328,7 @@ Result<std::vector<TaskStatus>> FakeEngine::Adopt(const std::string& job_id,
 }
 
 Result<Endpoint> FakeEngine::Dial(const std::string& job_id) {
-  std::lock_guard lock(world_->mu);
+  const MutexLock lock(world_->mu);
   auto job = world_->jobs.find(job_id);
   if (job == world_->jobs.end()) return NotFound("no job " + job_id + " is run by this engine");
   if (job->second.endpoint) return *job->second.endpoint;
@@ -336,7 +337,7 @@ Result<Endpoint> FakeEngine::Dial(const std::string& job_id) {
 
 Result<std::string> FakeEngine::TaskLog(const std::string& job_id, const std::string& role,
                                         int index, size_t limit) {
-  std::lock_guard lock(world_->mu);
+  const MutexLock lock(world_->mu);
   auto job = world_->jobs.find(job_id);
   if (job == world_->jobs.end()) return NotFound("no job " + job_id + " is run by this engine");
   const std::string& log = job->second.logs[{role, index}];
@@ -371,7 +372,7 @@ class FakeExecution final : public Execution {
 }  // namespace
 
 void FakeWorld::SetExec(ExecBehavior does) {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   state_->exec = std::move(does);
 }
 
@@ -379,7 +380,7 @@ Result<std::unique_ptr<Execution>> FakeEngine::Exec(const std::string& job_id,
                                                     const std::string& role, int index,
                                                     const ExecSpec& spec) {
   if (spec.argv.empty()) return InvalidArgument("got no command, expected one");
-  std::lock_guard lock(world_->mu);
+  const MutexLock lock(world_->mu);
   const auto incarnation = [world = world_, job_id,
                             key = Key(role, index)]() -> std::optional<int> {
     const auto job = world->jobs.find(job_id);
@@ -393,7 +394,7 @@ Result<std::unique_ptr<Execution>> FakeEngine::Exec(const std::string& job_id,
   if (!running)
     return NotFound(role + " " + std::to_string(index) + " of job " + job_id + " does not run");
   const auto lives = [world = world_, incarnation, running] {
-    std::lock_guard guard(world->mu);
+    const MutexLock guard(world->mu);
     return incarnation() == running;
   };
   std::function<ExecEnd()> does;

@@ -3,14 +3,13 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
 #include <utility>
 
 #include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/kubernetes/decode.h"
 #include "net/byte_channel.h"
 #include "net/http_status.h"
@@ -38,15 +37,15 @@ struct KubeClient::Interruption {
 
 struct KubeClient::State {
   std::shared_ptr<Interruption> Current() {
-    std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     return interruption;
   }
-  std::mutex mu;
-  std::condition_variable wake;
-  std::shared_ptr<Interruption> interruption = std::make_shared<Interruption>();  // guarded by mu
-  bool given_up = false;                                                          // guarded by mu
-  std::shared_ptr<const net::HttpClient> http;  // guarded by mu, made with
-  std::string certificate;                      // guarded by mu
+  Mutex mu;
+  CondVar wake;
+  std::shared_ptr<Interruption> interruption GUARDED_BY(mu) = std::make_shared<Interruption>();
+  bool given_up GUARDED_BY(mu) = false;
+  std::shared_ptr<const net::HttpClient> http GUARDED_BY(mu);  // made with
+  std::string certificate GUARDED_BY(mu);
 };
 
 KubeClient::KubeClient(ClusterAccess access, std::shared_ptr<Credentials> credentials)
@@ -70,7 +69,7 @@ std::unique_ptr<KubeClient> KubeClient::Share() const {
 Result<KubeClient::ServerConnection> KubeClient::Open() const {
   TRY_ASSIGN(std::string authorization, credentials_->Authorization());
   const KeyPair own = credentials_->Certificate();
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   if (state_->http == nullptr || own.certificate != state_->certificate) {
     net::TlsOptions tls = access_.tls;
     if (!own.certificate.empty()) {
@@ -107,13 +106,14 @@ Status ErrorOf(const net::HttpReply& reply) {
 }
 
 bool KubeClient::Sleep(milliseconds time, const Interruption& interruption) const {
-  std::unique_lock lock(state_->mu);
-  return !state_->wake.wait_for(lock, time, [&] { return state_->given_up || interruption.told; });
+  MutexLock lock(state_->mu);
+  return !state_->wake.wait_for(
+      lock, time, [&]() REQUIRES(state_->mu) { return state_->given_up || interruption.told; });
 }
 
 void KubeClient::Interrupt() {
   {
-    std::lock_guard lock(state_->mu);
+    const MutexLock lock(state_->mu);
     const auto current = std::exchange(state_->interruption, std::make_shared<Interruption>());
     current->told = true;
     (void)::eventfd_write(current->fd.get(), 1);
@@ -123,7 +123,7 @@ void KubeClient::Interrupt() {
 
 void KubeClient::Shutdown() {
   {
-    std::lock_guard lock(state_->mu);
+    const MutexLock lock(state_->mu);
     state_->given_up = true;
   }
   Interrupt();

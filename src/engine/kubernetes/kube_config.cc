@@ -9,6 +9,7 @@
 
 #include "base/base64.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "engine/kubernetes/decode.h"
 #include "engine/process/child_process.h"
 #include "job/text/yaml_tree.h"
@@ -279,14 +280,14 @@ Result<ExecCredential> DecodeExecCredential(std::string_view text) {
 Result<std::unique_ptr<Credentials>> Credentials::Make(ClusterAccess access, const Clock* clock) {
   std::unique_ptr<Credentials> credentials(new Credentials(std::move(access), clock));
   if (!credentials->access_.exec.argv.empty()) {
-    std::lock_guard lock(credentials->mu_);
+    const MutexLock lock(credentials->mu_);
     TRY(credentials->AskPlugin());
   }
   return credentials;
 }
 
 KeyPair Credentials::Certificate() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return own_;
 }
 
@@ -322,7 +323,7 @@ Status Credentials::AskPlugin() {
 Result<std::string> Credentials::Authorization() {
   if (!access_.token.empty()) return "Bearer " + access_.token;
   if (!access_.user_and_password.empty()) return "Basic " + EncodeBase64(access_.user_and_password);
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (!access_.exec.argv.empty()) {
     if (clock_->Now() >= good_until_) TRY(AskPlugin());
     return token_.empty() ? std::string() : "Bearer " + token_;
@@ -337,7 +338,7 @@ Result<std::string> Credentials::Authorization() {
 }
 
 void Credentials::InvalidateCredentials() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   good_until_ = TimePoint{};
 }
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "net/tls.h"
 
@@ -91,14 +91,14 @@ class Credentials {
  private:
   Credentials(ClusterAccess access, const Clock* clock)
       : access_(std::move(access)), clock_(clock) {}
-  Status AskPlugin();  // under mu_
+  Status AskPlugin() REQUIRES(mu_);
 
   const ClusterAccess access_;
   const Clock* const clock_;
-  std::mutex mu_;
-  std::string token_;       // guarded by mu_
-  KeyPair own_;             // guarded by mu_: from the plugin
-  TimePoint good_until_{};  // guarded by mu_
+  Mutex mu_;
+  std::string token_ GUARDED_BY(mu_);
+  KeyPair own_ GUARDED_BY(mu_);  // from the plugin
+  TimePoint good_until_ GUARDED_BY(mu_){};
 };
 
 }  // namespace shoal::engine::kubernetes

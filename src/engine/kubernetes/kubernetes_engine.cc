@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/exec/remote_exec.h"
 #include "engine/kubernetes/image_volumes.h"
 #include "engine/kubernetes/kube_client.h"
@@ -69,13 +68,13 @@ Status WriteClusterRecord(const std::string& job_dir, const ClusterRecord& place
 Status CallAll(const std::vector<std::function<Status()>>& calls) {
   constexpr size_t kAtOnce = 8;
   std::atomic<size_t> next{0};
-  std::mutex mu;
+  Mutex mu;
   Status first;
   const auto work = [&] {
     for (size_t i = next++; i < calls.size(); i = next++) {
       const Status status = calls[i]();
       if (status.ok()) continue;
-      std::lock_guard lock(mu);
+      const MutexLock lock(mu);
       if (first.ok()) first = status;
       next = calls.size();
     }
@@ -90,13 +89,13 @@ Status CallAll(const std::vector<std::function<Status()>>& calls) {
 // What the engine keeps of a job. Shared, because calls use it without holding mu_.
 struct JobEntry {
   ClusterRecord place;
-  std::optional<bool> image_volumes;   // guarded by sending: whether its cluster has them
-  const KubeClient* shared = nullptr;  // of its cluster, as long as the engine
+  std::optional<bool> image_volumes GUARDED_BY(sending);  // whether its cluster has them
+  const KubeClient* shared = nullptr;                     // of its cluster, as long as the engine
   std::unique_ptr<KubeClient> client;  // for this job only, so that it can be interrupted alone
-  std::mutex sending;                  // one Apply or Stop at a time
+  Mutex sending;                       // one Apply or Stop at a time
   std::unique_ptr<PodInformer> informer;
-  std::mutex relay_mu;
-  std::unique_ptr<PodRelay> relay;  // guarded by relay_mu
+  Mutex relay_mu;
+  std::unique_ptr<PodRelay> relay GUARDED_BY(relay_mu);
 };
 
 // Locks: mu_ guards the tables of clients and jobs, JobEntry::sending serializes Apply and Stop of
@@ -163,34 +162,34 @@ class KubernetesEngine final : public PublishingEngine, public Executes {
 
   const KubernetesEngineOptions options_;
   ObjectOptions objects_;
-  std::mutex mu_;
-  std::map<std::string, std::unique_ptr<KubeClient>> clients_;  // guarded by mu_, by context
-  std::map<std::string, std::shared_ptr<JobEntry>> jobs_;       // guarded by mu_
+  Mutex mu_;
+  std::map<std::string, std::unique_ptr<KubeClient>> clients_ GUARDED_BY(mu_);  // by context
+  std::map<std::string, std::shared_ptr<JobEntry>> jobs_ GUARDED_BY(mu_);
   // Jobs whose Apply failed before it sent a request.
-  std::set<std::string> nothing_made_;  // guarded by mu_
+  std::set<std::string> nothing_made_ GUARDED_BY(mu_);
 
-  std::mutex outbox_mu_;
-  std::condition_variable outbox_changed_;
-  std::vector<TaskEvent> outbox_;  // guarded by outbox_mu_
-  bool publishing_ = false;        // guarded by outbox_mu_
-  bool ending_ = false;            // guarded by outbox_mu_
+  Mutex outbox_mu_;
+  CondVar outbox_changed_;
+  std::vector<TaskEvent> outbox_ GUARDED_BY(outbox_mu_);
+  bool publishing_ GUARDED_BY(outbox_mu_) = false;
+  bool ending_ GUARDED_BY(outbox_mu_) = false;
   std::thread publisher_;
 };
 
 KubernetesEngine::~KubernetesEngine() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     for (const auto& [context, client] : clients_) client->Shutdown();
     for (const auto& [id, entry] : jobs_) entry->client->Shutdown();
   }
   std::map<std::string, std::shared_ptr<JobEntry>> jobs;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     jobs.swap(jobs_);
   }
   jobs.clear();  // their threads end
   {
-    std::lock_guard lock(outbox_mu_);
+    const MutexLock lock(outbox_mu_);
     ending_ = true;
   }
   outbox_changed_.notify_all();
@@ -200,9 +199,10 @@ KubernetesEngine::~KubernetesEngine() {
 // ---- Events ----
 
 void KubernetesEngine::PublishAll() {
-  std::unique_lock lock(outbox_mu_);
+  MutexLock lock(outbox_mu_);
   for (;;) {
-    outbox_changed_.wait(lock, [this] { return ending_ || !outbox_.empty(); });
+    outbox_changed_.wait(lock,
+                         [this]() REQUIRES(outbox_mu_) { return ending_ || !outbox_.empty(); });
     if (ending_) return;
     const std::vector<TaskEvent> events = std::exchange(outbox_, {});
     publishing_ = true;
@@ -217,7 +217,7 @@ void KubernetesEngine::PublishAll() {
 void KubernetesEngine::Queue(std::vector<TaskEvent> events) {
   if (events.empty()) return;
   {
-    std::lock_guard lock(outbox_mu_);
+    const MutexLock lock(outbox_mu_);
     for (TaskEvent& event : events) outbox_.push_back(std::move(event));
   }
   outbox_changed_.notify_all();
@@ -225,14 +225,15 @@ void KubernetesEngine::Queue(std::vector<TaskEvent> events) {
 
 void KubernetesEngine::AwaitPublished() {
   if (std::this_thread::get_id() == publisher_.get_id()) return;
-  std::unique_lock lock(outbox_mu_);
-  outbox_changed_.wait(lock, [this] { return ending_ || (outbox_.empty() && !publishing_); });
+  MutexLock lock(outbox_mu_);
+  outbox_changed_.wait(
+      lock, [this]() REQUIRES(outbox_mu_) { return ending_ || (outbox_.empty() && !publishing_); });
 }
 
 // ---- Clusters and jobs ----
 
 Result<const KubeClient*> KubernetesEngine::ClientFor(const std::string& context) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (const auto known = clients_.find(context); known != clients_.end())
     return known->second.get();
   TRY_ASSIGN(ClusterAccess access, FindCluster(options_.place, context));
@@ -242,7 +243,7 @@ Result<const KubeClient*> KubernetesEngine::ClientFor(const std::string& context
 }
 
 std::shared_ptr<JobEntry> KubernetesEngine::Find(const std::string& job_id) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto found = jobs_.find(job_id);
   return found == jobs_.end() ? nullptr : found->second;
 }
@@ -250,7 +251,7 @@ std::shared_ptr<JobEntry> KubernetesEngine::Find(const std::string& job_id) {
 Result<std::shared_ptr<JobEntry>> KubernetesEngine::AddEntry(const std::string& job_id,
                                                              const ClusterRecord& place) {
   TRY_ASSIGN(const KubeClient* const client, ClientFor(place.context));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   auto& entry = jobs_[job_id];
   if (entry != nullptr) return entry;
   entry = std::make_shared<JobEntry>();
@@ -271,12 +272,12 @@ Result<std::shared_ptr<JobEntry>> KubernetesEngine::FindOrAdopt(const std::strin
   *there = true;
   if (auto entry = Find(job_id); entry != nullptr) return entry;
   TRY_ASSIGN(auto entry, AddEntry(job_id, place));
-  std::lock_guard sending(entry->sending);
+  const MutexLock sending(entry->sending);
   auto found = entry->informer->Adopt();
   if (found.ok() && *found) return entry;
   *there = false;
   if (found.ok()) return entry;
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   jobs_.erase(job_id);
   return found.status();
 }
@@ -308,12 +309,12 @@ Status KubernetesEngine::Apply(const DesiredJob& desired) {
   const ClusterRecord place{desired.kubernetes.context, desired.kubernetes.name_space};
   const auto found = FindOrAdopt(desired.job_id, place, &there);
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!found.ok()) nothing_made_.insert(desired.job_id);
     if (found.ok()) nothing_made_.erase(desired.job_id);
   }
   TRY_ASSIGN(const auto entry, found);
-  std::lock_guard sending(entry->sending);
+  const MutexLock sending(entry->sending);
   if (entry->informer->stopping())
     return FailedPrecondition("job " + desired.job_id + " is being stopped");
   TRY(WriteClusterRecord(desired.job_dir, entry->place));
@@ -400,14 +401,14 @@ Status KubernetesEngine::MakeJobs(JobEntry* entry, const DesiredJob& desired,
 Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (nothing_made_.erase(job_id) > 0) return Status::Ok();
   }
   bool there = false;
   TRY_ASSIGN(const auto entry, FindOrAdopt(job_id, RecordedCluster(job_id), &there));
   Status removed;
   if (there) {
-    std::lock_guard sending(entry->sending);
+    const MutexLock sending(entry->sending);
     entry->informer->Stopping();
     entry->informer->Start();
     removed = RemoveAll(entry.get(), job_id, grace);
@@ -415,7 +416,7 @@ Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
   AwaitPublished();
   TRY(removed);
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     jobs_.erase(job_id);
   }
   entry->informer->End();
@@ -467,7 +468,7 @@ Result<std::vector<TaskStatus>> KubernetesEngine::Adopt(const std::string& job_i
     entry->informer->Start();
     return entry->informer->List();
   }
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   jobs_.erase(job_id);
   return std::vector<TaskStatus>();
 }
@@ -486,7 +487,7 @@ Result<Endpoint> KubernetesEngine::Dial(const std::string& job_id) {
            std::to_string(port) + "/proxy";
   };
   TRY(running().status());
-  std::lock_guard lock(entry->relay_mu);
+  const MutexLock lock(entry->relay_mu);
   if (entry->relay == nullptr) {
     std::weak_ptr<JobEntry> weak = entry;
     TRY_ASSIGN(entry->relay,
@@ -517,7 +518,7 @@ Result<KubernetesEngine::PodAddress> KubernetesEngine::RunningPod(const std::str
   TRY_ASSIGN(const auto entry, FindOrAdopt(job_id, RecordedCluster(job_id), &there));
   const auto pod = entry->informer->PodOf(role, index);
   if (!there) {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     jobs_.erase(job_id);
   }
   if (!pod || !pod->running) {

@@ -322,8 +322,10 @@ Endpoint CoordinatorAddress(const std::string& job_id, const std::string& name_s
 
 Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
   if (job.job_id.size() > kLongestLabel)
-    return InvalidArgument("job " + job.job_id +
-                           ": on Kubernetes its id has at most 63 characters");
+    return InvalidArgument(
+        "job " + job.job_id +
+        ": on Kubernetes its id has at most 63 characters; give it a shorter name, "
+        "with `name` in the job file or --set name=NAME");
   if (job.image.empty() && job.container.programs) {
     return InvalidArgument("job " + job.job_id +
                            " names no image, and its programs are not in the launcher's; add "

@@ -4,6 +4,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/docker/decode.h"
 
 namespace shoal::engine::kubernetes {
@@ -41,31 +42,31 @@ Result<bool> PodInformer::Adopt() {
   if (listed.items.empty()) return false;
   TRY_ASSIGN(const json::object pods, options_.client->Get(PodsPath()));
   TRY_ASSIGN(const ListResult<PodView> seen, DecodePods(pods));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   state_.SetJobs(std::move(listed.items));
   state_.Adopt(seen.items, options_.clock->Now());
   return true;
 }
 
 void PodInformer::Start() {
-  std::lock_guard lock(thread_mu_);
+  const MutexLock lock(thread_mu_);
   if (!thread_.joinable()) thread_ = std::thread([this] { Follow(); });
 }
 
 void PodInformer::End() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ending_ = true;
     if (stream_ != nullptr) stream_->Cancel();
   }
   changed_.notify_all();
-  std::lock_guard lock(thread_mu_);
+  const MutexLock lock(thread_mu_);
   if (thread_.joinable()) thread_.join();
 }
 
 void PodInformer::SetDesired(const DesiredJob& desired, const JobChanges& changes) {
   std::vector<TaskEvent> events;
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::vector<JobView> jobs = state_.jobs();
   std::erase_if(jobs, [&](const JobView& job) {
     return std::find(changes.remove.begin(), changes.remove.end(), job.name) !=
@@ -97,7 +98,7 @@ void PodInformer::SetDesired(const DesiredJob& desired, const JobChanges& change
 }
 
 void PodInformer::AddJob(const JobView& made) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::vector<JobView> jobs = state_.jobs();
   for (JobView& job : jobs) {
     if (job.name == made.name) job = made;
@@ -106,27 +107,27 @@ void PodInformer::AddJob(const JobView& made) {
 }
 
 void PodInformer::Stopping() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   state_.Stopping();
 }
 
 bool PodInformer::stopping() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return state_.stopping();
 }
 
 std::vector<JobView> PodInformer::jobs() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return state_.jobs();
 }
 
 std::map<TaskKey, KnownTask> PodInformer::KnownTasks() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return state_.KnownTasks();
 }
 
 Owner PodInformer::owner() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   for (const JobView& job : state_.jobs()) {
     if (IsCoordinator(job.role) && !job.uid.empty()) return {job.name, job.uid};
   }
@@ -134,12 +135,12 @@ Owner PodInformer::owner() const {
 }
 
 std::vector<TaskStatus> PodInformer::List() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return state_.List();
 }
 
 std::optional<PodView> PodInformer::PodOf(const std::string& role, int index) const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const PodView* const pod = state_.PodOf(role, index);
   return pod == nullptr ? std::nullopt : std::optional(*pod);
 }
@@ -159,9 +160,9 @@ Result<std::string> PodInformer::Log(const std::string& role, int index, size_t 
 }
 
 Status PodInformer::AwaitNoPods(milliseconds patience) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   const int interrupts = interrupts_;
-  const bool told = changed_.wait_for(lock, patience, [&] {
+  const bool told = changed_.wait_for(lock, patience, [&]() REQUIRES(mu_) {
     return ending_ || interrupts_ != interrupts || (listed_ && present_.empty());
   });
   if (!told) return DeadlineExceeded("pods are left");
@@ -170,7 +171,7 @@ Status PodInformer::AwaitNoPods(milliseconds patience) {
 
 void PodInformer::Interrupt() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ++interrupts_;
   }
   changed_.notify_all();
@@ -179,8 +180,8 @@ void PodInformer::Interrupt() {
 // ---- The thread ----
 
 bool PodInformer::Sleep(milliseconds time) {
-  std::unique_lock lock(mu_);
-  return !changed_.wait_for(lock, time, [this] { return ending_; });
+  MutexLock lock(mu_);
+  return !changed_.wait_for(lock, time, [this]() REQUIRES(mu_) { return ending_; });
 }
 
 void PodInformer::Follow() {
@@ -197,7 +198,7 @@ void PodInformer::Follow() {
       told = false;
     }
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       stream_.reset();
       if (ending_) return;
     }
@@ -215,7 +216,7 @@ Status PodInformer::ListAll(std::string* version) {
   TRY_ASSIGN(const ListResult<PodView> pods, DecodePods(list));
   std::vector<TaskEvent> events;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     state_.ReplacePods(
         pods.items, options_.clock->Now(), [] { return std::string(); }, &events);
     present_.clear();
@@ -235,7 +236,7 @@ Status PodInformer::WatchOn(std::string* version) {
                                     "&resourceVersion=" + *version));
   const std::shared_ptr<net::HttpStream> stream = std::move(opened);
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (ending_) return Cancelled("the engine ends");
     stream_ = stream;
   }
@@ -268,7 +269,7 @@ Status PodInformer::ApplyLine(const std::string& line, std::string* version) {
   const std::string words = ReadLogTail(pod);
   std::vector<TaskEvent> events;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     state_.UpdatePod(
         pod, options_.clock->Now(), [&] { return words; }, &events);
     if (event.kind == WatchEvent::Kind::kDeleted) {
@@ -286,7 +287,7 @@ Status PodInformer::ApplyLine(const std::string& line, std::string* version) {
 std::string PodInformer::ReadLogTail(const PodView& pod) const {
   if (!pod.ended || pod.exit_code == 0 || !pod.started) return "";
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const PodView* const known = state_.PodOf(pod.role, pod.index);
     if (state_.stopping() || (known != nullptr && known->uid == pod.uid && known->ended)) return "";
   }
@@ -303,7 +304,7 @@ void PodInformer::PollJobs() {
   bool without = false;
   bool none = false;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (state_.stopping() || ending_) return;
     without = state_.AnyWithoutPod();
     none = !state_.AnyAlive() && state_.AnyWanted();
@@ -316,12 +317,12 @@ void PodInformer::PollJobs() {
     const auto list = options_.client->Get(
         "/api/v1/namespaces/" + options_.name_space +
         "/events?fieldSelector=" + net::PercentEncode("reason=FailedCreate") + "&limit=500");
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (list.ok()) state_.SetCreateErrors(DecodeFailedCreates(*list), &events);
     on_events_(std::exchange(events, {}));
   }
   if (none && AreRemoved()) {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (state_.stopping()) return;
     state_.MarkRemoved("its objects were removed from the cluster, with their namespace " +
                            options_.name_space + " or by a user; submit the job again",

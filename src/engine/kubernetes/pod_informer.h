@@ -3,15 +3,14 @@
 // Keeps the state that the engine's methods need.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/kubernetes/job_state.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/objects.h"
@@ -72,17 +71,17 @@ class PodInformer {
 
   const Options options_;
   const EventCallback on_events_;
-  mutable std::mutex mu_;
-  std::condition_variable changed_;
-  JobState state_;                           // guarded by mu_
-  std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_
-  bool ending_ = false;                      // guarded by mu_
-  int interrupts_ = 0;                       // guarded by mu_
-  bool listed_ = false;                      // guarded by mu_: once
-  std::set<std::string> present_;            // guarded by mu_: uids of pods, ended or not
-  TimePoint looked_{};                       // used by the thread only
-  std::mutex thread_mu_;
-  std::thread thread_;  // guarded by thread_mu_
+  mutable Mutex mu_;
+  CondVar changed_;
+  JobState state_ GUARDED_BY(mu_);
+  std::shared_ptr<net::HttpStream> stream_ GUARDED_BY(mu_);
+  bool ending_ GUARDED_BY(mu_) = false;
+  int interrupts_ GUARDED_BY(mu_) = 0;
+  bool listed_ GUARDED_BY(mu_) = false;            // once
+  std::set<std::string> present_ GUARDED_BY(mu_);  // uids of pods, ended or not
+  TimePoint looked_{};                             // used by the thread only
+  Mutex thread_mu_;
+  std::thread thread_ GUARDED_BY(thread_mu_);
 };
 
 }  // namespace shoal::engine::kubernetes

@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <atomic>
 #include <list>
-#include <mutex>
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "net/byte_channel.h"
 
 namespace shoal::engine::kubernetes {
@@ -75,7 +75,7 @@ class LoopbackRelay final : public PodRelay {
 
   ~LoopbackRelay() override {
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       ending_ = true;
       for (const auto& one : connections_) {
         ::shutdown(one->fd, SHUT_RDWR);
@@ -111,7 +111,7 @@ class LoopbackRelay final : public PodRelay {
  private:
   struct Connection {
     int fd = -1;
-    net::ByteChannel* far = nullptr;  // guarded by mu_
+    net::ByteChannel* far = nullptr;  // guarded by mu_ of the relay
     std::atomic<bool> done{false};
     std::thread thread;
   };
@@ -120,7 +120,7 @@ class LoopbackRelay final : public PodRelay {
     for (;;) {
       pollfd polls[2] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
       ::poll(polls, 2, -1);
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       if (ending_) return;
       for (auto it = connections_.begin(); it != connections_.end();) {
         if ((*it)->done) (*it)->thread.join();
@@ -136,7 +136,7 @@ class LoopbackRelay final : public PodRelay {
         const Status carried = Carry(fd, raw);
         {
           // The descriptor number may have been reused: do not shut it down.
-          std::lock_guard done_lock(mu_);
+          const MutexLock done_lock(mu_);
           raw->fd = -1;
           TellOnce(carried);
         }
@@ -146,7 +146,7 @@ class LoopbackRelay final : public PodRelay {
   }
 
   // Under the lock. Logs an error once if clients retry.
-  void TellOnce(const Status& carried) {
+  void TellOnce(const Status& carried) REQUIRES(mu_) {
     const std::string why = carried.ok() ? "" : carried.message();
     if (why != last_why_ && !why.empty()) LogInfo("the coordinator's pod is not reached: {}", why);
     last_why_ = why;
@@ -172,7 +172,7 @@ class LoopbackRelay final : public PodRelay {
 
   // From here on the destructor closes this channel.
   Status BeCancelled(Connection* connection, net::ByteChannel* channel) {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (ending_) return Cancelled("the relay ends");
     connection->far = channel;
     return Status::Ok();
@@ -191,10 +191,10 @@ class LoopbackRelay final : public PodRelay {
   UniqueFd listener_;
   UniqueFd wake_;
   uint16_t port_ = 0;
-  std::mutex mu_;
-  bool ending_ = false;                                 // guarded by mu_
-  std::string last_why_;                                // guarded by mu_; empty: it was reached
-  std::list<std::unique_ptr<Connection>> connections_;  // guarded by mu_ until the end
+  Mutex mu_;
+  bool ending_ GUARDED_BY(mu_) = false;
+  std::string last_why_ GUARDED_BY(mu_);                                // empty: it was reached
+  std::list<std::unique_ptr<Connection>> connections_ GUARDED_BY(mu_);  // until the end
   std::thread acceptor_;
 };
 

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <filesystem>
 #include <mutex>
 #include <thread>
 
 #include "base/file.h"
+#include "base/mutex.h"
 #include "engine/exec/local_exec.h"
 #include "engine/local/isolated_dirs.h"
 #include "engine/local/job_remains.h"
@@ -47,7 +47,7 @@ class LocalEngine final : public EngineBase<std::unique_ptr<LocalJob>>, public E
   }
   ~LocalEngine() override {
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       ending_ = true;
     }
     Wake();
@@ -82,12 +82,12 @@ class LocalEngine final : public EngineBase<std::unique_ptr<LocalJob>>, public E
   }
   void Run();
   // Locks mu_ fairly: a waiting caller gets it before the thread's next iteration.
-  std::unique_lock<std::mutex> Lock() override {
-    std::lock_guard turn(turn_mu_);
-    return std::unique_lock(mu_);
+  void LockForCall() override ACQUIRE(mu_) {
+    const MutexLock turn(turn_mu_);
+    mu_.lock();
   }
   // Executes all due actions under the lock. Returns the time until the next one.
-  int Step(std::vector<TaskEvent>* events);
+  int Step(std::vector<TaskEvent>* events) REQUIRES(mu_);
   void WaitFor(int timeout_ms);
   std::string DirOf(const std::unique_ptr<LocalJob>& entry) const override { return entry->dir(); }
   std::vector<fs::path> GroupBases();
@@ -96,11 +96,11 @@ class LocalEngine final : public EngineBase<std::unique_ptr<LocalJob>>, public E
   const UniqueFd epoll_;
   const UniqueFd wake_;
 
-  std::mutex turn_mu_;
-  std::vector<fs::path> group_bases_;  // guarded by mu_
-  bool group_bases_known_ = false;     // guarded by mu_
-  bool publishing_ = false;  // guarded by mu_: events that jobs_ reflects are not delivered yet
-  std::thread thread_;       // last: uses all of the above
+  Mutex turn_mu_;
+  std::vector<fs::path> group_bases_ GUARDED_BY(mu_);
+  bool group_bases_known_ GUARDED_BY(mu_) = false;
+  bool publishing_ GUARDED_BY(mu_) = false;  // events that jobs_ reflects are not delivered yet
+  std::thread thread_;                       // last: uses all of the above
 };
 
 // ---- the thread ----
@@ -110,14 +110,15 @@ void LocalEngine::Run() {
     std::vector<TaskEvent> events;
     int timeout_ms = -1;
     {
-      const auto lock = Lock();
+      LockForCall();
+      const MutexLock lock(mu_, std::adopt_lock);
       if (ending_) return;
       timeout_ms = Step(&events);
       publishing_ = true;
     }
     Publish(events);
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       publishing_ = false;
     }
     changed_.notify_all();
@@ -155,7 +156,8 @@ Result<Capacity> LocalEngine::GetCapacity() {
 }
 
 std::vector<fs::path> LocalEngine::GroupBases() {
-  const auto lock = Lock();
+  LockForCall();
+  const MutexLock lock(mu_, std::adopt_lock);
   if (!group_bases_known_) group_bases_ = host::FindCgroups().Bases();
   group_bases_known_ = true;
   return group_bases_;
@@ -165,7 +167,8 @@ Status LocalEngine::Apply(const DesiredJob& desired) {
   TRY(CheckDesiredJob(desired));
   const std::vector<fs::path> bases = GroupBases();
   {
-    const auto lock = Lock();
+    LockForCall();
+    const MutexLock lock(mu_, std::adopt_lock);
     std::unique_ptr<LocalJob>& job = jobs_[desired.job_id];
     if (job == nullptr) {
       auto made = LocalJob::Make(desired.job_id, desired.job_dir, &options_, epoll_.get());
@@ -189,7 +192,8 @@ Result<std::vector<TaskStatus>> LocalEngine::Adopt(const std::string& job_id,
   std::vector<TaskStatus> tasks;
   const std::vector<fs::path> bases = GroupBases();
   {
-    const auto lock = Lock();
+    LockForCall();
+    const MutexLock lock(mu_, std::adopt_lock);
     std::unique_ptr<LocalJob>& job = jobs_[job_id];
     // The engine that managed a watched job may have gone.
     if (job == nullptr || !job->manages()) {
@@ -212,12 +216,13 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
   std::vector<fs::path> bases = GroupBases();
   {
-    auto lock = Lock();
+    LockForCall();
+    MutexLock lock(mu_, std::adopt_lock);
     if (auto it = jobs_.find(job_id); it != jobs_.end()) {
       it->second->Stop(options_.clock->Now() + grace);
       for (const fs::path& base : it->second->group_bases()) bases.push_back(base);
       Wake();
-      const auto gone = [&] {
+      const auto gone = [&]() REQUIRES(mu_) {
         auto job = jobs_.find(job_id);
         return !publishing_ && (job == jobs_.end() || !job->second->AnyAlive());
       };
@@ -228,7 +233,8 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
     }
   }
   TRY(RemoveJobRemains(job_id, bases));
-  const auto lock = Lock();
+  LockForCall();
+  const MutexLock lock(mu_, std::adopt_lock);
   if (auto it = jobs_.find(job_id); it != jobs_.end()) {
     it->second->RemoveRecords();
     jobs_.erase(it);

@@ -3,11 +3,10 @@
 #include <benchmark/benchmark.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
 #include "base/file.h"
 #include "base/id.h"
+#include "base/mutex.h"
 #include "engine/local/local_engine.h"
 
 namespace shoal::engine {
@@ -26,17 +25,17 @@ void ApplyAndStop(benchmark::State& state) {
     job.tasks.push_back(task);
   }
   for (auto _ : state) {
-    std::mutex mu;
-    std::condition_variable changed;
+    Mutex mu;
+    CondVar changed;
     int ended = 0;
     auto watch = (*engine)->Watch(job.job_id, [&](const TaskEvent& event) {
-      std::lock_guard lock(mu);
+      const MutexLock lock(mu);
       ended += event.phase == TaskPhase::kEnded ? 1 : 0;
       changed.notify_all();
     });
     if (!(*engine)->Apply(job).ok()) return state.SkipWithError("Apply failed");
     {
-      std::unique_lock lock(mu);
+      MutexLock lock(mu);
       changed.wait(lock, [&] { return ended == 5; });
     }
     if (!(*engine)->Stop(job.job_id, std::chrono::seconds(1)).ok())

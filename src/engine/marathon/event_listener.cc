@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::engine::marathon {
 namespace {
@@ -21,7 +22,7 @@ EventListener::EventListener(const MarathonApi* api, std::function<void(const Ev
 
 EventListener::~EventListener() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ending_ = true;
     if (stream_ != nullptr) stream_->Cancel();
   }
@@ -35,12 +36,12 @@ void EventListener::Listen() {
     const auto begun = std::chrono::steady_clock::now();
     const Status ended = ListenOnce();
     if (std::chrono::steady_clock::now() - begun > kLongestRetry) retry = kFirstRetry;
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     stream_.reset();
     if (ending_) return;
     LogInfo("the event stream of Marathon at {} broke: {}; reconnecting", api_->url(),
             ended.message());
-    if (ends_.wait_for(lock, retry, [this] { return ending_; })) return;
+    if (ends_.wait_for(lock, retry, [this]() REQUIRES(mu_) { return ending_; })) return;
     retry = std::min(retry * 2, kLongestRetry);
   }
 }
@@ -49,7 +50,7 @@ Status EventListener::ListenOnce() {
   TRY_ASSIGN(std::unique_ptr<net::HttpStream> opened, api_->Events());
   const std::shared_ptr<net::HttpStream> stream = std::move(opened);
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (ending_) return Cancelled("the engine ends");
     stream_ = stream;
   }

@@ -2,12 +2,11 @@
 // (as with Docker, ADR 82), so a lost event only causes a delay.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "engine/marathon/marathon_api.h"
 
 namespace shoal::engine::marathon {
@@ -27,10 +26,10 @@ class EventListener {
 
   const MarathonApi* const api_;
   const std::function<void(const Event&)> on_event_;
-  std::mutex mu_;
-  std::condition_variable ends_;
-  std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_
-  bool ending_ = false;                      // guarded by mu_
+  Mutex mu_;
+  CondVar ends_;
+  std::shared_ptr<net::HttpStream> stream_ GUARDED_BY(mu_);
+  bool ending_ GUARDED_BY(mu_) = false;
   std::thread thread_;
 };
 

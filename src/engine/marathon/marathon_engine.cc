@@ -5,15 +5,14 @@
 #include "engine/marathon/marathon_engine.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/agent/agent_engine.h"
 #include "engine/exec/local_exec.h"
 #include "engine/marathon/event_listener.h"
@@ -92,14 +91,14 @@ class MarathonEngine final : public AgentEngine<MarathonJob, JobEntry>, public E
  private:
   MarathonJob& JobOf(const JobEntry& entry) const override { return *entry.job; }
   // An end of a task may leave a Mesos task to kill: triggers a poll.
-  void OnPublished(const std::vector<TaskEvent>& events) override;
+  void OnPublished(const std::vector<TaskEvent>& events) override REQUIRES(mu_);
   void PollMarathon();
   void PollJob(const std::string& job_id);
   std::vector<TaskEvent> ApplyApps(const std::string& job_id,
                                    const std::vector<marathon::App>& apps,
                                    const std::map<MarathonJob::Key, std::string>& running,
                                    std::vector<std::string>* surplus, bool* group_shrinks);
-  void Listen(Cluster* cluster);  // under mu_
+  void Listen(Cluster* cluster) REQUIRES(mu_);
   Result<Cluster*> ClusterOf(const job::Marathon& settings);
   // The cluster of another controller's job, by the records in the job's directory.
   Result<Cluster*> ClusterOfRecord(const std::string& job_id);
@@ -111,10 +110,10 @@ class MarathonEngine final : public AgentEngine<MarathonJob, JobEntry>, public E
 
   const MarathonEngineOptions options_;
 
-  std::mutex connect_mu_;
+  Mutex connect_mu_;
   std::map<std::string, Cluster> clusters_;  // by URL; guarded by connect_mu_, none is removed
-  std::map<std::string, marathon::Failure> said_;  // guarded by mu_: how Mesos tasks ended
-  bool look_ = false;                              // guarded by mu_
+  std::map<std::string, marathon::Failure> said_ GUARDED_BY(mu_);  // how Mesos tasks ended
+  bool look_ GUARDED_BY(mu_) = false;
   std::thread poller_;
 };
 
@@ -129,7 +128,7 @@ void MarathonEngine::PollMarathon() {
   for (;;) {
     std::vector<std::string> ids;
     {
-      std::unique_lock lock(mu_);
+      MutexLock lock(mu_);
       for (;;) {
         if (ending_) return;
         bool waits = false;
@@ -156,7 +155,7 @@ void MarathonEngine::PollJob(const std::string& job_id) {
   bool waits = false;
   std::map<MarathonJob::Key, std::string> running;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto entry = jobs_.find(job_id);
     if (entry == jobs_.end() || entry->second.job->stopping() || entry->second.job->over()) return;
     api = entry->second.cluster->api.get();
@@ -172,7 +171,7 @@ void MarathonEngine::PollJob(const std::string& job_id) {
   std::vector<TaskEvent> events = ApplyApps(job_id, *apps, running, &surplus, &group_shrinks);
   if (waits) {
     const auto queue = api->Queue();
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto entry = jobs_.find(job_id);
     if (queue.ok() && entry != jobs_.end()) {
       const std::vector<TaskEvent> told = entry->second.job->ReportPendingApps(*queue);
@@ -192,7 +191,7 @@ std::vector<TaskEvent> MarathonEngine::ApplyApps(
     const std::string& job_id, const std::vector<marathon::App>& apps,
     const std::map<MarathonJob::Key, std::string>& running, std::vector<std::string>* surplus,
     bool* group_shrinks) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto entry = jobs_.find(job_id);
   if (entry == jobs_.end() || entry->second.job->stopping()) return {};
   MarathonJob* const job = entry->second.job.get();
@@ -222,7 +221,7 @@ Result<Cluster*> MarathonEngine::ClusterOf(const job::Marathon& settings) {
         "the address of Marathon is not configured: set SHOAL_MARATHON_URL, or marathon.url in the "
         "job "
         "file: http://leader.mesos:8080");
-  std::lock_guard lock(connect_mu_);
+  const MutexLock lock(connect_mu_);
   Cluster& cluster = clusters_[url];
   if (cluster.api == nullptr) {
     TRY_ASSIGN(const marathon::Credentials credentials, marathon::CredentialsFromEnvironment());
@@ -257,7 +256,7 @@ Status MarathonEngine::Apply(const DesiredJob& desired) {
   orders.program = options_.program;
   bool fresh = false;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     JobEntry& entry = jobs_[desired.job_id];
     fresh = entry.job == nullptr;
     if (fresh) {
@@ -280,7 +279,7 @@ Status MarathonEngine::Apply(const DesiredJob& desired) {
   changes_.Wake();
   const Status sent = SendGroup(desired.job_id);
   if (!sent.ok() && fresh) {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (const auto entry = jobs_.find(desired.job_id); entry != jobs_.end()) {
       entry->second.job->RemoveRecords();
       jobs_.erase(entry);
@@ -295,7 +294,7 @@ void MarathonEngine::Listen(Cluster* cluster) {
   cluster->listener = std::make_unique<marathon::EventListener>(
       cluster->api.get(), [this](const marathon::Event& event) {
         constexpr size_t kMostSaid = 10'000;
-        std::lock_guard lock(mu_);
+        const MutexLock lock(mu_);
         look_ = true;
         if (said_.size() > kMostSaid) said_.clear();
         if (!event.task.empty())
@@ -312,7 +311,7 @@ Status MarathonEngine::SendGroup(const std::string& job_id) {
     json::object group;
     MarathonApi* api = nullptr;
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       const auto entry = jobs_.find(job_id);
       if (entry == jobs_.end()) return Cancelled("the job was stopped");
       const std::string& asked = entry->second.job->settings().marathon.program;
@@ -320,7 +319,7 @@ Status MarathonEngine::SendGroup(const std::string& job_id) {
       api = entry->second.cluster->api.get();
     }
     TRY_ASSIGN(const MarathonApi::Change change, api->PutGroup(group, force));
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     const auto entry = jobs_.find(job_id);
     if (entry == jobs_.end()) return Cancelled("the job was stopped");
     if (change.conflicting.empty()) {
@@ -336,7 +335,7 @@ Status MarathonEngine::SendGroup(const std::string& job_id) {
           "Marathon still runs the deployment " + change.conflicting.front() +
           ", which Shoal did not start and which locks the job's group; `DELETE /v2/deployments/" +
           change.conflicting.front() + "` ends it");
-    if (changed_.wait_for(lock, kWaitingGap, [this] { return ending_; }))
+    if (changed_.wait_for(lock, kWaitingGap, [this]() REQUIRES(mu_) { return ending_; }))
       return Cancelled("the engine ends");
   }
 }
@@ -345,7 +344,7 @@ Result<std::vector<TaskStatus>> MarathonEngine::Adopt(const std::string& job_id,
                                                       const std::string& job_dir) {
   TRY(CheckName("job id", job_id));
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (const auto known = jobs_.find(job_id); known != jobs_.end())
       return known->second.job->List();
   }
@@ -354,7 +353,7 @@ Result<std::vector<TaskStatus>> MarathonEngine::Adopt(const std::string& job_id,
   if (apps.empty()) return std::vector<TaskStatus>();
   auto found = MarathonJob::Find(job_id, job_dir.empty() ? apps[0].dir : job_dir);
   if (!found.ok()) return found.status();
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   JobEntry& entry = jobs_[job_id];
   if (entry.job == nullptr) {
     entry.job = std::move(*found);
@@ -372,13 +371,13 @@ Status MarathonEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
   Cluster* cluster = nullptr;
   {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     if (const auto it = jobs_.find(job_id); it != jobs_.end()) {
       MarathonJob* const job = it->second.job.get();
       cluster = it->second.cluster;
       if (!job->over()) {
         TRY(job->WriteStop(grace));
-        const auto done = [&] { return publishing_ == 0 && !job->AnyRunning(); };
+        const auto done = [&]() REQUIRES(mu_) { return publishing_ == 0 && !job->AnyRunning(); };
         changed_.wait_for(lock, grace + kHolderPatience, done);
       }
     }
@@ -410,8 +409,8 @@ Status MarathonEngine::RemoveGroup(MarathonApi* api, const std::string& job_id) 
     if (options_.clock->Now() > until)
       return DeadlineExceeded("Marathon's group " + group + " of job " + job_id +
                               " does not go though it was removed; GET /v2/deployments says why");
-    std::unique_lock lock(mu_);
-    if (changed_.wait_for(lock, pause, [this] { return ending_; }))
+    MutexLock lock(mu_);
+    if (changed_.wait_for(lock, pause, [this]() REQUIRES(mu_) { return ending_; }))
       return Cancelled("the engine ends");
     pause = std::min(pause * 2, kAskAgain);
   }
@@ -420,7 +419,7 @@ Status MarathonEngine::RemoveGroup(MarathonApi* api, const std::string& job_id) 
 Result<Endpoint> MarathonEngine::Dial(const std::string& job_id) {
   std::string dir, service;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     TRY_ASSIGN(const JobEntry* const entry, FindJob(job_id));
     dir = entry->job->dir();
     service = marathon::CoordinatorService(entry->job->settings().marathon, job_id);

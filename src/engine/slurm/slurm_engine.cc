@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -18,6 +16,7 @@
 #include "base/access/directory_owner.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "engine/agent/agent_engine.h"
 #include "engine/process/child_process.h"
 #include "engine/process/spawn.h"
@@ -118,7 +117,7 @@ class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>
  private:
   SlurmJob& JobOf(const std::unique_ptr<SlurmJob>& entry) const override { return *entry; }
   // Reaps children that have ended.
-  bool OnReaderWakeup() override;
+  bool OnReaderWakeup() override REQUIRES(mu_);
   void PollQueue();
   std::vector<TaskEvent> ApplyQueue(const std::vector<QueuedJob>& queue);
   std::vector<TaskEvent> SubmitAgain();
@@ -143,9 +142,9 @@ class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>
   SlurmEngineOptions options_;
   const slurm::SlurmCommands commands_;
 
-  std::mutex asking_;            // one squeue at a time
-  TimePoint asked_{};            // guarded by asking_
-  std::vector<Child> children_;  // guarded by mu_: of AllocateImmediately
+  Mutex asking_;  // one squeue at a time
+  TimePoint asked_ GUARDED_BY(asking_){};
+  std::vector<Child> children_ GUARDED_BY(mu_);  // of AllocateImmediately
   std::thread poller_;
 };
 
@@ -161,12 +160,12 @@ bool SlurmEngine::OnReaderWakeup() {
 void SlurmEngine::PollQueue() {
   for (;;) {
     {
-      std::unique_lock lock(mu_);
-      changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+      MutexLock lock(mu_);
+      changed_.wait(lock, [this]() REQUIRES(mu_) { return ending_ || !jobs_.empty(); });
       bool waits = false;
       for (const auto& [id, job] : jobs_) waits = waits || job->waits();
       const milliseconds gap = waits ? kQueueGap : kQuietGap;
-      if (changed_.wait_for(lock, gap, [this] { return ending_; })) return;
+      if (changed_.wait_for(lock, gap, [this]() REQUIRES(mu_) { return ending_; })) return;
       if (jobs_.empty()) continue;
     }
     const auto queue = AskQueue();
@@ -185,7 +184,7 @@ std::vector<TaskEvent> SlurmEngine::ApplyQueue(const std::vector<QueuedJob>& que
   using Numbers = std::vector<std::pair<slurm::SlurmCommands, int64_t>>;
   Numbers delayed, headless, torn;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     for (auto& [id, job] : jobs_) {
       if (job->number() == 0 || job->stopping() || job->over()) continue;
       const QueuedJob* found = nullptr;
@@ -228,10 +227,10 @@ void SlurmEngine::Cancel(const slurm::SlurmCommands& commands, int64_t number) {
 // torn.
 std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
   std::vector<TaskEvent> events;
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   for (auto& [id, job] : jobs_) {
     if (!job->needs_new_allocation() || job->stopping() || job->over()) continue;
-    const auto submit = [&]() -> Status {
+    const auto submit = [&]() REQUIRES(mu_) -> Status {
       TRY_ASSIGN(const std::string script, job->Script());
       const slurm::SlurmCommands commands = CommandsOf(*job);
       if (job->is_torn()) TRY(commands.Cancel(job->number()));
@@ -251,7 +250,7 @@ std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
 void SlurmEngine::MarkVanishedJobs() {
   std::map<std::string, std::pair<slurm::SlurmCommands, int64_t>> vanished;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     for (const auto& [id, job] : jobs_) {
       if (job->vanished() && !job->stopping() && !job->over())
         vanished.emplace(id, std::pair(CommandsOf(*job), job->number()));
@@ -262,7 +261,7 @@ void SlurmEngine::MarkVanishedJobs() {
     const auto ended = commands.ShowEnded(number);
     std::vector<TaskEvent> events;
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       const auto job = jobs_.find(id);
       if (job == jobs_.end() || job->second->stopping()) continue;
       if (ended.ok() && slurm::IsEndedBySlurm(ended->state)) job->second->RequestNewAllocation();
@@ -276,17 +275,17 @@ void SlurmEngine::MarkVanishedJobs() {
 }
 
 Result<std::vector<QueuedJob>> SlurmEngine::AskQueue(const std::optional<UserIds>& also) {
-  std::lock_guard one_at_a_time(asking_);
+  const MutexLock one_at_a_time(asking_);
   if (asked_ != TimePoint{}) {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     const Duration left = kQueueGap - (options_.clock->Now() - asked_);
-    if (changed_.wait_for(lock, left, [this] { return ending_; }))
+    if (changed_.wait_for(lock, left, [this]() REQUIRES(mu_) { return ending_; }))
       return Cancelled("the engine ends");
   }
   std::map<uid_t, std::optional<UserIds>> users = {{::getuid(), std::nullopt}};
   if (also) users[also->uid] = also;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     for (const auto& [id, job] : jobs_) {
       if (job->owner()) users[job->owner()->uid] = job->owner();
     }
@@ -329,7 +328,7 @@ Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
 
 Status SlurmEngine::Apply(const DesiredJob& desired) {
   TRY(CheckDesiredJob(desired));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::unique_ptr<SlurmJob>& job = jobs_[desired.job_id];
   if (job == nullptr) {
     auto made = SlurmJob::Make(desired.job_id, desired.job_dir);
@@ -347,7 +346,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
   orders.restart = options_.restart;
   orders.program = options_.program;
   orders.requeue = desired.slurm.requeue;
-  const auto submit = [&]() -> Status {
+  const auto submit = [&]() REQUIRES(mu_) -> Status {
     TRY_ASSIGN(const std::vector<slurm::CellPlan> plan, slurm::PlanComponents(desired));
     TRY_ASSIGN(const std::string script, slurm::RenderScript(desired, plan, options_.program));
     TRY(job->WriteDesired(desired, plan, std::move(orders)));
@@ -393,7 +392,7 @@ Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
                                                    const std::string& job_dir) {
   TRY(CheckName("job id", job_id));
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (const auto known = jobs_.find(job_id); known != jobs_.end()) return known->second->List();
   }
   const std::string dir = job_dir.empty() ? RecordedDir(job_id) : job_dir;
@@ -401,7 +400,7 @@ Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
   if (!queued) return std::vector<TaskStatus>();
   auto found = SlurmJob::Find(job_id, dir.empty() ? queued->work_dir : dir);
   if (!found.ok()) return found.status();
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::unique_ptr<SlurmJob>& job = jobs_[job_id];
   if (job == nullptr) job = std::move(*found);
   if (job->number() != queued->number) TRY(job->RecordSubmission({queued->number, false}));
@@ -417,14 +416,14 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
   bool closed = false;
   std::string dir = RecordedDir(job_id);
   {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     if (const auto it = jobs_.find(job_id); it != jobs_.end()) {
       SlurmJob* const job = it->second.get();
       number = job->number();
       dir = job->dir();
       if (!job->over()) TRY(job->WriteStop(grace));
       const bool runs = job->begun() && !job->closed() && !job->over();
-      const auto done = [&] { return publishing_ == 0 && job->closed(); };
+      const auto done = [&]() REQUIRES(mu_) { return publishing_ == 0 && job->closed(); };
       if (runs) changed_.wait_for(lock, grace + kAgentPatience, done);
       closed = job->closed() || job->over();
     }

@@ -2,12 +2,12 @@
 // of Engine that need no more than a job's directory.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "base/access/directory_owner.h"
+#include "base/mutex.h"
 #include "engine/engine.h"
 #include "engine/tasks/coordinator_location.h"
 #include "engine/tasks/event_hub.h"
@@ -39,25 +39,27 @@ class EngineBase : public PublishingEngine {
  protected:
   // The directory of the entry's job.
   virtual std::string DirOf(const Entry& entry) const = 0;
-  virtual std::unique_lock<std::mutex> Lock() { return std::unique_lock(mu_); }
+  // Takes mu_ for a call from outside; `const MutexLock lock(mu_, std::adopt_lock)` follows.
+  virtual void LockForCall() ACQUIRE(mu_) { mu_.lock(); }
 
   // NotFound if this engine does not run the job. The caller holds mu_, and the result is valid as
   // long as it does.
-  Result<Entry*> FindJob(const std::string& job_id) {
+  Result<Entry*> FindJob(const std::string& job_id) REQUIRES(mu_) {
     const auto found = jobs_.find(job_id);
     if (found == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
     return &found->second;
   }
   Result<std::string> JobDir(const std::string& job_id) {
-    const auto lock = Lock();
+    LockForCall();
+    const MutexLock lock(mu_, std::adopt_lock);
     TRY_ASSIGN(Entry* const entry, FindJob(job_id));
     return DirOf(*entry);
   }
 
-  std::mutex mu_;
-  std::condition_variable changed_;    // the state of a job changed, or the engine ends
-  std::map<std::string, Entry> jobs_;  // guarded by mu_, by job id
-  bool ending_ = false;                // guarded by mu_: the destructor runs
+  Mutex mu_;
+  CondVar changed_;  // the state of a job changed, or the engine ends
+  std::map<std::string, Entry> jobs_ GUARDED_BY(mu_);  // by job id
+  bool ending_ GUARDED_BY(mu_) = false;                // the destructor runs
 };
 
 }  // namespace shoal::engine

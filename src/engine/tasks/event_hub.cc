@@ -1,6 +1,9 @@
 #include "engine/tasks/event_hub.h"
 
 #include <algorithm>
+#include <mutex>
+
+#include "base/mutex.h"
 
 namespace shoal::engine {
 
@@ -13,8 +16,8 @@ struct EventHub::Subscription {
 
 // Shared with the handles, so that these may outlive the hub.
 struct EventHub::Shared {
-  std::mutex mu;
-  std::multimap<std::string, std::shared_ptr<Subscription>> watches;  // guarded by mu
+  Mutex mu;
+  std::multimap<std::string, std::shared_ptr<Subscription>> watches GUARDED_BY(mu);
 };
 
 class EventHub::Handle final : public Engine::Watcher {
@@ -23,7 +26,7 @@ class EventHub::Handle final : public Engine::Watcher {
       : shared_(std::move(shared)), watch_(std::move(watch)) {}
   ~Handle() override {
     {
-      std::lock_guard lock(shared_->mu);
+      const MutexLock lock(shared_->mu);
       std::erase_if(shared_->watches, [&](const auto& entry) { return entry.second == watch_; });
     }
     std::lock_guard lock(watch_->calling);  // waits for a running call on another thread
@@ -40,7 +43,7 @@ class EventHub::Handle final : public Engine::Watcher {
 EventHub::EventHub() : shared_(std::make_shared<Shared>()) {}
 
 EventHub::~EventHub() {
-  std::lock_guard lock(shared_->mu);
+  const MutexLock lock(shared_->mu);
   shared_->watches.clear();
 }
 
@@ -49,7 +52,7 @@ std::unique_ptr<Engine::Watcher> EventHub::Watch(const std::string& job_id,
   auto watch = std::make_shared<Subscription>();
   watch->on_event = std::move(on_event);
   {
-    std::lock_guard lock(shared_->mu);
+    const MutexLock lock(shared_->mu);
     shared_->watches.emplace(job_id, watch);
   }
   return std::make_unique<Handle>(shared_, std::move(watch));
@@ -58,7 +61,7 @@ std::unique_ptr<Engine::Watcher> EventHub::Watch(const std::string& job_id,
 void EventHub::Publish(const TaskEvent& event) {
   std::vector<std::shared_ptr<Subscription>> called;
   {
-    std::lock_guard lock(shared_->mu);
+    const MutexLock lock(shared_->mu);
     auto [begin, end] = shared_->watches.equal_range(event.job_id);
     for (auto it = begin; it != end; ++it) called.push_back(it->second);
   }

@@ -18,10 +18,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "host/cgroup/container_cgroup.h"
 #include "host/process/shared_memory.h"
 #include "host/process/tree_init.h"
@@ -325,9 +325,9 @@ struct ProcessTree::State {
   std::atomic<bool> ended{false};
   std::atomic<bool> over_watched_limit{false};
   std::atomic<int64_t> highest_sample{0};  // bytes
-  std::mutex mu;
-  std::optional<ProcessExit> exit;  // guarded by mu
-  bool reaped = false;              // guarded by mu
+  Mutex mu;
+  std::optional<ProcessExit> exit GUARDED_BY(mu);
+  bool reaped = false;  // by Wait and the destructor, which hold mu
 
   void KillInit() const {
     (void)::syscall(SYS_pidfd_send_signal, init_pidfd.get(), SIGKILL, nullptr, 0);
@@ -458,7 +458,7 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Start(const ProcessSpec& spec,
 ProcessTree::~ProcessTree() {
   State& state = *state_;
   if (!state.ended.load()) KillAll();
-  std::lock_guard lock(state.mu);
+  const MutexLock lock(state.mu);
   if (state.reaped) return;
   rusage usage{};
   if (state.mode == TreeMode::kGuard) {
@@ -475,7 +475,7 @@ pid_t ProcessTree::pid() const { return state_->program; }
 int ProcessTree::exit_fd() const { return state_->control.get(); }
 
 std::optional<ProcessExit> ProcessTree::Wait(milliseconds timeout) {
-  std::lock_guard lock(state_->mu);
+  const MutexLock lock(state_->mu);
   if (state_->exit) return state_->exit;
   const auto deadline = SteadyClock::now() + timeout;
   for (;;) {

@@ -44,6 +44,11 @@ bool SaysNothing(const ForeignField& field, const Node& value) {
 
 }  // namespace
 
+std::string HintForVariable(std::string_view value) {
+  if (!value.starts_with('$')) return "";
+  return "; `envsubst < FILE | shoal run -` puts in the values of variables";
+}
+
 const Node* FieldReader::ReadNode(const std::string& name) {
   asked_.insert(name);
   const Node* found = node_->Find(name);
@@ -69,8 +74,8 @@ std::optional<int64_t> FieldReader::ReadInteger(const std::string& name, int64_t
   if (node == nullptr) return std::nullopt;
   const auto value = node->kind == Node::Kind::kScalar ? WholeNumber(node->text) : std::nullopt;
   if (value && *value >= least && *value <= most) return value;
-  AddError(name,
-           "got " + job::DescribeNode(*node) + ", expected an integer " + Bounds(least, most));
+  AddError(name, "got " + job::DescribeNode(*node) + ", expected an integer " +
+                     Bounds(least, most) + HintForVariable(node->text));
   return std::nullopt;
 }
 

@@ -24,6 +24,9 @@ struct UnsupportedField {
   bool minor = false;        // changes nothing for the programs
 };
 
+// What to do with a value that is a variable of a template, "$NODES"; empty for others.
+std::string HintForVariable(std::string_view value);
+
 // A cursor over one mapping of a foreign document.
 //
 // Readers mark a field as read; ReportUnread then reports all others. Copies have separate marks:

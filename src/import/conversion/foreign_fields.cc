@@ -2,6 +2,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -84,12 +85,31 @@ Definitions Parse() {
   return definitions;
 }
 
+const Definitions& AllDefinitions() {
+  static const Definitions definitions = Parse();
+  return definitions;
+}
+
+std::unordered_set<std::string_view> FlagNames() {
+  std::unordered_set<std::string_view> names;
+  for (const auto& [definition, fields] : AllDefinitions()) {
+    for (const ForeignField& field : fields) {
+      if (field.type == "flag") names.insert(field.name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::span<const ForeignField> FindFields(std::string_view definition) {
-  static const Definitions definitions = Parse();
-  const auto found = definitions.find(definition);
-  return found == definitions.end() ? std::span<const ForeignField>() : found->second;
+  const auto found = AllDefinitions().find(definition);
+  return found == AllDefinitions().end() ? std::span<const ForeignField>() : found->second;
+}
+
+bool IsFlagName(std::string_view name) {
+  static const std::unordered_set<std::string_view> flags = FlagNames();
+  return flags.contains(name);
 }
 
 }  // namespace shoal::importer

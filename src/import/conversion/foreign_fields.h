@@ -39,4 +39,7 @@ struct ForeignField {
 // first call, then O(1). Thread-safe.
 std::span<const ForeignField> FindFields(std::string_view definition);
 
+// True if a field of that name is a flag in one of the schemas. As FindFields.
+bool IsFlagName(std::string_view name);
+
 }  // namespace shoal::importer

@@ -76,6 +76,11 @@ void PrependStatement(const std::string& statement, job::Role* role) {
   command.insert(command.begin(), {"sh", "-c", statement + "\nexec \"$@\"", "sh"});
 }
 
+std::string NameOfPrefix(std::string prefix) {
+  prefix.resize(prefix.find_last_not_of("-._") + 1);
+  return prefix;
+}
+
 JobBuilder::JobBuilder(std::string file, Diagnostics* diagnostics) : diagnostics_(diagnostics) {
   draft_.job.file = std::move(file);
   draft_.places.at["roles"] = {};

@@ -100,4 +100,7 @@ std::string ToVariableName(const std::string& name);
 // by a shell.
 void PrependStatement(const std::string& statement, job::Role* role);
 
+// The name that metadata.generateName stands for: "train" of "train-".
+std::string NameOfPrefix(std::string prefix);
+
 }  // namespace shoal::importer

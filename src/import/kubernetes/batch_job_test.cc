@@ -150,5 +150,70 @@ TEST(BatchJob, TagsAndBracesOfItsFileKeepTheirMeaning) {
   EXPECT_EQ(text, "{{shoal.index}}");
 }
 
+Result<ImportedJob> ImportManifest(const std::string& head, const std::string& pod) {
+  const std::string text = "apiVersion: batch/v1\nkind: Job\nmetadata: " + head +
+                           "\nspec: {template: {spec: {restartPolicy: Never, " + pod + "}}}\n";
+  TRY_ASSIGN(auto imported, ImportText(text, "of-the-file.yaml"));
+  return FinishImport(std::move(*imported), {});
+}
+
+TEST(BatchJob, FlagsAreThoseOfYaml11AsForKubectl) {
+  const auto imported = ImportManifest(
+      "{name: x, labels: {suspend: 'yes'}}",
+      "hostNetwork: Yes, securityContext: {runAsNonRoot: True}, containers: [{name: c, "
+      "command: [echo, yes], env: [{name: A, value: 'on'}], securityContext: {privileged: off}}]");
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  const job::Role& role = imported->job.roles[0];
+  EXPECT_TRUE(role.kubernetes.host_network || imported->job.kubernetes.host_network);
+  EXPECT_EQ(role.command, (std::vector<std::string>{"echo", "yes"}));
+  EXPECT_EQ(role.env.at("A"), "on");
+  EXPECT_EQ(imported->job.kubernetes.labels.at("suspend"), "yes");
+  EXPECT_FALSE(
+      ImportManifest("{name: x}", "hostNetwork: 'yes', containers: [{command: [a]}]").ok());
+  EXPECT_FALSE(
+      ImportManifest("{name: x}", "hostNetwork: maybe, containers: [{command: [a]}]").ok());
+}
+
+TEST(BatchJob, ImagesThatKubernetesPullsEachTimeAreMentioned) {
+  const auto mentioned = [](const std::string& image, const std::string& policy) {
+    const auto imported = ImportManifest(
+        "{name: x}", "containers: [{command: [a], image: '" + image + "'" + policy + "}]");
+    return imported.ok() && std::ranges::any_of(imported->losses, [](const ImportLoss& loss) {
+             return loss.sentence.find("tag 'latest'") != std::string::npos;
+           });
+  };
+  for (const char* image : {"python", "python:latest", "registry:5000/team/python"})
+    EXPECT_TRUE(mentioned(image, "")) << image;
+  for (const char* image : {"python:3", "r.example/a/b:v1", "python@sha256:0123"})
+    EXPECT_FALSE(mentioned(image, "")) << image;
+  EXPECT_FALSE(mentioned("python", ", imagePullPolicy: IfNotPresent"));
+}
+
+TEST(BatchJob, ANamesPrefixIsTheName) {
+  const auto imported = ImportManifest("{generateName: train-}", "containers: [{command: [a]}]");
+  ASSERT_TRUE(imported.ok());
+  EXPECT_EQ(imported->job.name, "train");
+  EXPECT_TRUE(std::ranges::any_of(imported->losses, [](const ImportLoss& loss) {
+    return loss.field == "metadata.generateName" && loss.minor;
+  }));
+  EXPECT_EQ(ImportManifest("{name: x, generateName: y-}", "containers: [{command: [a]}]")->job.name,
+            "x");
+}
+
+TEST(BatchJob, AVariableOfATemplateInPlaceOfANumberIsExplained) {
+  const auto imported = ImportText(
+      "apiVersion: batch/v1\nkind: Job\nspec: {completions: $N, template: {spec: "
+      "{containers: [{command: [a], resources: {limits: {nvidia.com/gpu: $GPUS, "
+      "vendor.com/rdma: '${RDMA}'}}}]}}}\n",
+      "f.yaml");
+  ASSERT_FALSE(imported.ok());
+  const std::string& message = imported.status().message();
+  size_t hints = 0;
+  for (size_t at = message.find("envsubst"); at != message.npos;
+       at = message.find("envsubst", at + 1))
+    ++hints;
+  EXPECT_EQ(hints, 3U) << message;
+}
+
 }  // namespace
 }  // namespace shoal::importer

@@ -109,7 +109,7 @@ class JobSetReader {
     }
     replicated.role = role.name;
     replicated.backoff = limits.restarts.value_or(kUnlimitedRestarts);
-    if (indexed) SetIndex(static_cast<int>(replicas), &role);
+    if (indexed) SetIndex(static_cast<int>(replicas), &role, one);
     if (replicas * role.replicas > job::kMaxTasks) {
       return one->AddError("replicas", "got more than 100,000 tasks, expected fewer");
     }
@@ -154,9 +154,16 @@ class JobSetReader {
   }
 
   // Each of several Jobs numbers its pods from 0.
-  void SetIndex(int jobs, job::Role* role) {
+  void SetIndex(int jobs, job::Role* role, FieldReader* one) {
     if (jobs <= 1) {
       role->env.try_emplace(kIndex, kOwnIndex);
+      return;
+    }
+    if (role->replicas <= 1) {
+      for (auto& [name, value] : role->env) {
+        if (value == kOwnIndex) value = "0";
+      }
+      role->env.try_emplace(kIndex, "0");
       return;
     }
     role->env[kIndex] = kOwnIndex;
@@ -169,6 +176,13 @@ class JobSetReader {
                      std::to_string(std::max(role->replicas, 1)) + "))";
       }
       it = index ? role->env.erase(it) : std::next(it);
+    }
+    if (role->command.empty()) {
+      return one->AddLoss("replicas",
+                          "each pod had its index within its Job in JOB_COMPLETION_INDEX; not "
+                          "kept: the image's own entry point has no shell before it; set "
+                          "roles." +
+                              role->name + ".command");
     }
     PrependStatement(statement, role);
   }

@@ -123,6 +123,25 @@ TEST(JobSet, VariablesOfThePodsIndexCountWithinTheirJob) {
             "exec \"$@\"");
 }
 
+TEST(JobSet, PodsOfSeveralJobsWithOnePodHaveTheIndex0) {
+  const auto load = [](const std::string& spec) {
+    return Load(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\nspec:\n"
+        "  replicatedJobs:\n    - {name: w, replicas: 4, template: {spec: {" +
+        spec + "template: {spec: {containers: [{name: c, image: i}]}}}}}\n");
+  };
+  const auto alone = load("");
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_EQ(alone->job.roles[0].env.at("JOB_COMPLETION_INDEX"), "0");
+  // Before an image's own entry point nothing can count.
+  const auto two = load("completions: 2, parallelism: 2, ");
+  ASSERT_TRUE(two.ok()) << two.status().message();
+  EXPECT_FALSE(two->job.roles[0].env.contains("JOB_COMPLETION_INDEX"));
+  EXPECT_TRUE(std::ranges::any_of(two->losses, [](const ImportLoss& loss) {
+    return !loss.minor && loss.sentence.find("JOB_COMPLETION_INDEX") != std::string::npos;
+  }));
+}
+
 TEST(JobSet, AFailedJobStartsAllAgainAsOftenAsTheSetSays) {
   const job::Job job = JobOf(
       JobSetOf("  failurePolicy: {maxRestarts: 3}\n",

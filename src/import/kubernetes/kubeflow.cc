@@ -483,9 +483,12 @@ class Kubeflow final : public Importer {
     const job::Node* kind = document.Find("kind");
     const job::Node* version = document.Find("apiVersion");
     if (kind == nullptr || version == nullptr) return nullptr;
-    if (!version->text.starts_with("kubeflow.org/")) return nullptr;
+    const std::string group = version->text.substr(0, version->text.find('/'));
     for (const Kind& one : Kinds()) {
-      if (one.name == kind->text) return &one;
+      if (one.name != kind->text) continue;
+      // XGBoostJob had a group and an operator of its own until 2021, with the same fields.
+      const bool own = one.name == "XGBoostJob" && group == "xgboostjob.kubeflow.org";
+      return own || group == "kubeflow.org" ? &one : nullptr;
     }
     return nullptr;
   }

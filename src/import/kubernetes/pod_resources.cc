@@ -26,7 +26,8 @@ std::optional<double> Quantity(std::optional<FieldReader>* section, const std::s
   const auto value = ParseQuantity(*text);
   if (value && *value >= 0 && *value <= most) return value;
   (*section)->AddError(name, "got " + job::PrintableText(*text) +
-                                 ", expected a quantity of Kubernetes, such as 500m, 2 or 4Gi");
+                                 ", expected a quantity of Kubernetes, such as 500m, 2 or 4Gi" +
+                                 HintForVariable(*text));
   return std::nullopt;
 }
 
@@ -119,7 +120,8 @@ class ResourceReader {
         if (requests_) requests_->ReadNode(name);
       } else {
         (*section)->AddError(name, "got " + job::PrintableText(*text) +
-                                       ", expected a quantity of Kubernetes, such as 1 or 64Mi");
+                                       ", expected a quantity of Kubernetes, such as 1 or 64Mi" +
+                                       HintForVariable(*text));
       }
     }
   }

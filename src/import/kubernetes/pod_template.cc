@@ -175,8 +175,21 @@ void ReportName(FieldReader* chosen, const PodOptions& options, const job::Role&
                   true);
 }
 
+// "python" and "python:latest", which Kubernetes pulls each time where the pod does not say when.
+bool IsPulledAlways(const std::string& image) {
+  const std::string name = image.substr(image.rfind('/') + 1);
+  if (name.empty() || name.find('@') != std::string::npos) return false;
+  return name.find(':') == std::string::npos || name.ends_with(":latest");
+}
+
 void ReadPull(FieldReader* container) {
   const std::string policy = container->ReadText("imagePullPolicy").value_or("");
+  if (policy.empty() && IsPulledAlways(container->ReadText("image").value_or(""))) {
+    container->AddLoss("imagePullPolicy",
+                       "without one an image of the tag 'latest' was pulled before each start; not "
+                       "kept: an image of that name that is there already may be an older one",
+                       true);
+  }
   if (policy.empty()) return;
   const bool usual = policy == "IfNotPresent";
   container->AddLoss(
@@ -249,7 +262,16 @@ void ReadMetadata(FieldReader* document, JobBuilder* builder) {
   builder->job()->limits.stop_grace = kGrace;
   auto metadata = document->ReadObject("metadata");
   if (!metadata) return;
-  if (const auto name = metadata->ReadText("name")) builder->SetName(*name);
+  const auto name = metadata->ReadText("name");
+  if (name && !name->empty()) {
+    builder->SetName(*name);
+  } else if (const auto prefix = metadata->ReadText("generateName")) {
+    builder->SetName(NameOfPrefix(*prefix));
+    metadata->AddLoss("generateName",
+                      job::PrintableText(*prefix) +
+                          " said how its name begins; kept as the name, to which Shoal adds an ID",
+                      true);
+  }
   builder->job()->kubernetes.name_space = metadata->ReadText("namespace").value_or("");
   ReadPodMetadata(&*metadata, &builder->job()->kubernetes);
   metadata->ReportUnread("ObjectMeta");

@@ -416,6 +416,9 @@ void MarathonReader::ReadPorts(FieldReader* app, job::Role* role) {
   for (FieldReader& port : app->ReadObjects("portDefinitions"))
     AddPort(&port, "port", required, role);
   const job::Node* ports = app->ReadNode("ports");
+  // An app that names none has one, Marathon's default; an empty list asks for none.
+  const bool none = ports == nullptr && !app->HasField("portDefinitions") && role->ports.empty();
+  if (none) NamePort("default", 0, app, role);
   if (ports == nullptr) return;
   if (ports->kind != job::Node::Kind::kList) {
     return app->AddError("ports",
@@ -442,8 +445,15 @@ void MarathonReader::ReadRestart(FieldReader* app, job::Role* role) {
   if (const auto seconds = app->ReadNumber("backoffSeconds", 0, 3600)) {
     role->restart.backoff = std::chrono::milliseconds(std::llround(*seconds * 1000));
   }
-  if (const auto seconds = app->ReadNumber("maxLaunchDelaySeconds", 0, 3600)) {
-    role->restart.backoff_max = std::chrono::milliseconds(std::llround(*seconds * 1000));
+  if (const auto seconds = app->ReadNumber("maxLaunchDelaySeconds", 0, INT32_MAX)) {
+    const double most = 3600;  // of backoff_max
+    role->restart.backoff_max =
+        std::chrono::milliseconds(std::llround(std::min(*seconds, most) * 1000));
+    if (*seconds > most)
+      app->AddLoss("maxLaunchDelaySeconds",
+                   "a failed task waited up to " + std::to_string(std::llround(*seconds)) +
+                       " s; not kept: it waits at most an hour",
+                   true);
   }
   role->restart.backoff_max = std::max(role->restart.backoff_max, role->restart.backoff);
 }

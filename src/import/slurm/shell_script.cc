@@ -179,11 +179,19 @@ class ShellScanner {
     ++at_;
   }
 
+  void Assign(const std::string& word) {
+    const std::string name = NameAt(word);
+    out_.assigned.insert(name);
+    const std::string_view behind = std::string_view(word).substr(name.size());
+    if (behind.starts_with('=')) out_.values[name] = behind.substr(1);
+    if (behind.starts_with("+=")) out_.values[name] += behind.substr(2);
+  }
+
   void EndWord() {
     if (!in_word_) return;
     in_word_ = false;
     const std::string word = std::exchange(word_, "");
-    if (IsAssignment(word)) out_.assigned.insert(NameAt(word));
+    if (IsAssignment(word)) Assign(word);
     std::vector<std::string>& words = command_.words;
     if (words.empty() && (IsAssignment(word) || IsIn(kBefore, word))) return;
     if (words.empty()) command_.line = line_;

@@ -1,6 +1,7 @@
 // Scans a shell script for its commands and variables without running it. Used by slurm_script.cc.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ struct ShellScript {
   std::vector<ShellCommand> commands;
   std::set<std::string> used;      // variables read without a default (${NAME:-…} is left out)
   std::set<std::string> assigned;  // also by export, read, for
-  bool arguments = false;          // reads $1, $@ … outside of functions
+  std::map<std::string, std::string> values;  // what was assigned last, with its own variables
+  bool arguments = false;                     // reads $1, $@ … outside of functions
 };
 
 // O(text). Single-quoted text and here-documents are not scanned. Never fails: unknown syntax is

@@ -33,6 +33,17 @@ SLURM_JOB_NODELIST=${SLURM_HOSTS:-$SLURMD_NODENAME}
 SLURM_NODELIST=$SLURM_JOB_NODELIST
 )";
 
+// The script stands for one that runs on the first node, so that node's name is the answer.
+// Programs that the script starts get their own.
+constexpr const char* kHostname = R"(hostname() {
+  case "$SLURM_NNODES $*" in
+    1' '*) command hostname "$@" ;;
+    *' '|*' -'[fsiI]|*' --'fqdn|*' --'short|*' --'ip-address|*' --'all-ip-addresses) echo "${SLURM_JOB_NODELIST%%,*}" ;;
+    *) command hostname "$@" ;;
+  esac
+}
+)";
+
 constexpr const char* kExport =
     R"(export SLURM_JOB_ID SLURM_JOBID SLURM_SUBMIT_DIR SLURMD_NODENAME SLURM_TMPDIR SLURM_NODEID SLURM_LOCALID
 export SLURM_PROCID SLURM_NNODES SLURM_NTASKS SLURM_JOB_NUM_NODES SLURM_NPROCS SLURM_JOB_NODELIST SLURM_NODELIST
@@ -84,8 +95,8 @@ constexpr const char* kSrunOptions = R"(srun() {
       -N|--nodes) nodes=$2; shift 2 ;;
       -N[0-9]*) nodes=${1#-N}; shift ;;
       --nodes=*) nodes=${1#*=}; shift ;;
-      --ntasks-per-node) per=$2; shift 2 ;;
-      --ntasks-per-node=*) per=${1#*=}; shift ;;
+      --ntasks-per-node|--tasks-per-node) per=$2; shift 2 ;;
+      --ntasks-per-node=*|--tasks-per-node=*) per=${1#*=}; shift ;;
       -D|--chdir) dir=$2; shift 2 ;;
       --chdir=*) dir=${1#*=}; shift ;;
       --export) exports=$2; shift 2 ;;
@@ -97,6 +108,11 @@ constexpr const char* kSrunOptions = R"(srun() {
       --error|--exclude|--gpu-bind|--gpus|--gpus-per-node|--gpus-per-task|--gres|--gres-flags|--hint|--input) shift 2 ;;
       --job-name|--jobid|--mem|--mem-bind|--mem-per-cpu|--mem-per-gpu|--mpi|--ntasks-per-core|--ntasks-per-gpu) shift 2 ;;
       --ntasks-per-socket|--open-mode|--output|--partition|--qos|--relative|--reservation) shift 2 ;;
+      --accel-bind|--acctg-freq|--bb|--bbf|--begin|--cluster-constraint|--core-spec|--cores-per-socket|--cpu-freq) shift 2 ;;
+      --deadline|--dependency|--epilog|--extra-node-info|--gid|--gpu-freq|--licenses|--mail-type|--mail-user|--mcs-label) shift 2 ;;
+      --mincpus|--msg-timeout|--network|--nodefile|--power|--prefer|--priority|--profile|--prolog|--slurmd-debug) shift 2 ;;
+      --sockets-per-node|--switches|--task-epilog|--task-prolog|--thread-spec|--time-min|--tmp|--tres-bind) shift 2 ;;
+      --tres-per-task|--uid|--wckey) shift 2 ;;
       --signal|--threads|--threads-per-core|--time|--wait|--container-[a-z]*) case $1 in *=*) shift ;; *) shift 2 ;; esac ;;
       -*) shift ;;
       *) break ;;
@@ -119,7 +135,17 @@ constexpr const char* kSrunOptions = R"(srun() {
   fi
 )";
 
-constexpr const char* kSrunAlone = R"(  slurm_in "$dir" "$exports" "$@"
+// One task was seen to be enough for the script's steps. Where a step turns out to have more, one
+// run of its program would pass for all of them.
+constexpr const char* kSrunAlone = R"(  if [ "$1" = hostname ] && [ $# = 1 ]; then
+    for ((i = 0; i < n; ++i)); do echo "$SLURMD_NODENAME"; done
+    return 0
+  fi
+  if [ "$n" -gt 1 ] && [ "$1" != nvidia-smi ]; then
+    echo "srun: a step of $n tasks in a job that was imported as one task, because no such srun was seen in its script: write it there, or its number of tasks, without a variable" >&2
+    return 1
+  fi
+  slurm_in "$dir" "$exports" "$@"
 }
 )";
 
@@ -141,18 +167,19 @@ constexpr const char* kSrunRanked = R"(  local rank=$SLURM_PROCID
   else
     [ "$SLURM_PROCID" -lt "$n" ] || return 0
   fi
-  SLURM_NTASKS=$n SLURM_NPROCS=$n SLURM_STEP_NUM_TASKS=$n SLURM_PROCID=$rank \
+  SLURM_NTASKS=$n SLURM_NPROCS=$n SLURM_PROCID=$rank SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=$n \
+  SLURM_STEP_NODELIST=$SLURM_JOB_NODELIST SLURM_STEP_NUM_NODES=${nodes:-$SLURM_NNODES} \
     slurm_in "$dir" "$exports" slurm_step "$@"
 }
 )";
 
-constexpr const char* kStepRanked = R"(slurm_step() { "$@"; }
+constexpr const char* kStepRanked = R"(slurm_step() { command "$@"; }
 )";
 
 constexpr const char* kStepTorch = R"(slurm_address=$MASTER_ADDR slurm_port=$MASTER_PORT
 slurm_step() {
   local words=()
-  case " $* " in *' --standalone '*|*' --nnodes=1 '*|*' --nnodes 1 '*) "$@"; return ;; esac
+  case " $* " in *' --standalone '*|*' --nnodes=1 '*|*' --nnodes 1 '*) command "$@"; return ;; esac
   while [ $# -gt 0 ]; do
     case $1 in
       --nnodes=*|--num[_-]machines=*) words+=("${1%%=*}=$SLURM_NNODES") ;;
@@ -171,7 +198,7 @@ slurm_step() {
     esac
     shift
   done
-  MASTER_ADDR=$slurm_address MASTER_PORT=$slurm_port "${words[@]}"
+  MASTER_ADDR=$slurm_address MASTER_PORT=$slurm_port command "${words[@]}"
 }
 torchrun() { slurm_step command torchrun "$@"; }
 accelerate() { slurm_step command accelerate "$@"; }
@@ -216,6 +243,7 @@ std::string SlurmPrelude(SlurmStepMode steps, const std::vector<int64_t>& array)
   text += kAll;
   if (steps != SlurmStepMode::kMpi) text += kExport;
   text += ArrayText(array);
+  if (ranked) text += kHostname;
   text += kScontrol;
   if (steps == SlurmStepMode::kTorch) text += kStepTorch;
   if (steps == SlurmStepMode::kRanked) text += kStepRanked;

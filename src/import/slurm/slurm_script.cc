@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "import/slurm/slurm_environment.h"
 #include "import/slurm/slurm_options.h"
 #include "import/slurm/slurm_prelude.h"
 #include "import/slurm/slurm_script_info.h"
@@ -135,6 +136,8 @@ class BatchScript {
     tasks_ = CountOf("ntasks");
     ReadGpus(&nodes_);
     if (nodes_ == 0 && tasks_ > 0 && per_node > 0) nodes_ = (tasks_ + per_node - 1) / per_node;
+    // Without other numbers the tasks of a node are those of the job, on one node.
+    if (nodes_ == 0 && tasks_ == 0 && per_node > 0) nodes_ = 1;
     const int64_t all = int64_t{1} * std::max(1, nodes_) * std::max(1, per_node);
     if (all > job::kMaxTasks || tasks_ > job::kMaxTasks) {
       diagnostics_->AddError({1, 1}, "#SBATCH", "got more than 100,000 tasks, expected fewer");
@@ -213,9 +216,9 @@ class BatchScript {
       tasks_ = per_gpu * std::max(1, total);
     node_gpus_ = std::max(of_node, listed);
     task_gpus_ = of_task;
+    all_gpus_ = total;
     if (total > 0 && node_gpus_ == 0) {
       node_gpus_ = *nodes > 0 ? (total + *nodes - 1) / *nodes : 0;
-      all_gpus_ = total;
     }
   }
 
@@ -431,21 +434,31 @@ class BatchScript {
         "roles.launcher.command");
   }
 
+  SlurmAllocation Allocation() {
+    const int here = nodes_ > 0 ? (tasks_ + nodes_ - 1) / nodes_ : tasks_;
+    return {.nodes = nodes_,
+            .tasks = tasks_,
+            .per_node = per_node_,
+            .cpus = cpus_,
+            .node_cpus = builder_->job()->slurm.exclusive ? 0 : CpusOf(here),
+            .gpus = all_gpus_,
+            .node_gpus = node_gpus_,
+            .task_gpus = task_gpus_,
+            .cpu_bytes = MemoryOf("mem-per-cpu"),
+            .gpu_bytes = MemoryOf("mem-per-gpu"),
+            .node_bytes = MemoryOf("mem")};
+  }
+
   void SetEnv(job::Role* role, const std::string& hosts) {
     std::map<std::string, std::string>& env = role->env;
     env["SLURM_JOB_NAME"] = builder_->job()->name;
     if (!hosts.empty()) env["SLURM_HOSTS"] = "{{shoal.hosts." + hosts + "}}";
-    if (cpus_ > 0) env["SLURM_CPUS_PER_TASK"] = std::to_string(cpus_);
-    if (per_node_ > 0) env["SLURM_NTASKS_PER_NODE"] = std::to_string(per_node_);
-    const int gpus = node_gpus_ > 0 ? node_gpus_ : task_gpus_ * std::max(1, per_node_);
-    if (gpus > 0) {
-      env["SLURM_GPUS_ON_NODE"] = std::to_string(gpus);
-      env["SLURM_GPUS_PER_NODE"] = std::to_string(gpus);
-    }
+    env.merge(SlurmVariables(Allocation()));
     if (!builder_->job()->slurm.partition.empty())
       env["SLURM_JOB_PARTITION"] = builder_->job()->slurm.partition;
     if (!builder_->job()->slurm.account.empty())
       env["SLURM_JOB_ACCOUNT"] = builder_->job()->slurm.account;
+    if (!builder_->job()->slurm.qos.empty()) env["SLURM_JOB_QOS"] = builder_->job()->slurm.qos;
     if (hosts.empty() && tasks_ > 1) env["SLURM_NTASKS"] = std::to_string(tasks_);
     ReadExport(role);
   }
@@ -484,29 +497,7 @@ class BatchScript {
     const auto tell = [&](const std::string& what, const std::string& sentence) {
       diagnostics_->AddLoss({1, 1}, what, sentence, at);
     };
-    constexpr std::string_view kKnown[] = {"HOME",        "USER",
-                                           "PWD",         "OLDPWD",
-                                           "PATH",        "SHELL",
-                                           "HOSTNAME",    "RANDOM",
-                                           "SECONDS",     "UID",
-                                           "LANG",        "TMPDIR",
-                                           "TERM",        "LD_LIBRARY_PATH",
-                                           "PYTHONPATH",  "CUDA_VISIBLE_DEVICES",
-                                           "IFS",         "LOGNAME",
-                                           "RANK",        "WORLD_SIZE",
-                                           "LOCAL_RANK",  "MASTER_ADDR",
-                                           "MASTER_PORT", "REPLY",
-                                           "PIPESTATUS",  "FUNCNAME",
-                                           "LINENO",      "EUID",
-                                           "PPID",        "OPTARG",
-                                           "OPTIND",      "SLURMD_NODENAME"};
-    std::string list;
-    for (const std::string& name : script_.read.used) {
-      const bool own = name.starts_with("SLURM_") || name.starts_with("BASH") ||
-                       std::ranges::find(kKnown, name) != std::end(kKnown);
-      if (own || script_.read.assigned.contains(name)) continue;
-      list += (list.empty() ? "" : ", ") + name;
-    }
+    const auto [list, of_slurm] = FindMissingVariables(script_.read, !array_.empty());
     const bool none = TextOf("export") == "NONE" || TextOf("export") == "NIL";
     if (!list.empty()) {
       tell(Is("export") ? "--export" : "",
@@ -519,6 +510,10 @@ class BatchScript {
           "the script had the variables of the shell that submitted it; tasks have a small "
           "environment",
           at);
+    }
+    if (!of_slurm.empty()) {
+      tell("", "the script uses " + of_slurm +
+                   ", which Slurm sets; not kept: it is not set here, where nothing stands for it");
     }
     if (script_.read.arguments)
       tell("",

@@ -19,25 +19,31 @@ constexpr std::string_view kValued =
     "ABCDFGJLMNPSTUWbcdegijmnopqrtwx";  // short options of srun with a value
 
 // Programs that start the program of their further words.
-constexpr std::string_view kStarters[] = {"env",     "timeout",  "nice",    "ionice", "stdbuf",
-                                          "numactl", "setsid",   "taskset", "time",   "xargs",
-                                          "chrt",    "unbuffer", "strace"};
+constexpr std::string_view kStarters[] = {"env",     "timeout",  "nice",    "ionice",   "stdbuf",
+                                          "numactl", "setsid",   "taskset", "time",     "xargs",
+                                          "chrt",    "unbuffer", "strace",  "parallel", "map"};
+constexpr int kDeepest = 8;  // variables in variables, shells in shells
 // Variables that srun's numbers of tasks come from, and that are no more than the job's.
 constexpr std::string_view kOwnCounts[] = {"$SLURM_NTASKS", "$SLURM_NNODES", "$SLURM_NPROCS",
                                            "$SLURM_JOB_NUM_NODES", "$SLURM_NTASKS_PER_NODE"};
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+std::vector<std::string> SplitWords(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = text.find_first_not_of(" \t\n", at);
+    if (begin == std::string::npos) break;
+    at = std::min(text.find_first_of(" \t\n", begin), text.size());
+    words.push_back(text.substr(begin, at - begin));
+  }
+  return words;
+}
+
 // "#!/usr/bin/env bash -l" → bash, -l.
 std::vector<std::string> Interpreter(std::string_view script) {
-  const std::string first(script.substr(2, std::min(script.find('\n'), script.size()) - 2));
-  std::vector<std::string> words;
-  for (size_t at = 0; at < first.size();) {
-    const size_t begin = first.find_first_not_of(" \t", at);
-    if (begin == std::string::npos) break;
-    at = std::min(first.find_first_of(" \t", begin), first.size());
-    words.push_back(first.substr(begin, at - begin));
-  }
+  std::vector<std::string> words =
+      SplitWords(std::string(script.substr(2, std::min(script.find('\n'), script.size()) - 2)));
   if (words.size() > 1 && BaseName(words[0]) == "env") words.erase(words.begin());
   return words;
 }
@@ -65,7 +71,7 @@ class ScriptAnalyzer {
     info_.read = ParseShellScript(script_);  // the whole script, so that line numbers are right
     info_.torch = std::ranges::any_of(
         kTorch, [&](std::string_view mark) { return info_.text.find(mark) != std::string::npos; });
-    for (const ShellCommand& command : info_.read.commands) ReadCommand(command);
+    for (const ShellCommand& command : info_.read.commands) ReadCommand(Resolve(command), 0);
     return std::move(info_);
   }
 
@@ -90,21 +96,80 @@ class ScriptAnalyzer {
     return false;
   }
 
-  void ReadCommand(const ShellCommand& command) {
+  // The srun or mpirun that a prefix starts, `timeout 60 srun` or `$PREFIX srun`.
+  static std::vector<std::string>::const_iterator FindStarted(const ShellCommand& command) {
+    if (!IsStarter(BaseName(command.words[0]))) return command.words.end();
+    return std::ranges::find_if(command.words, [](const std::string& word) {
+      return BaseName(word) == "srun" || BaseName(word) == "mpirun";
+    });
+  }
+
+  // The words of a command that a variable of the script or an eval begins: "$LAUNCH ./a" is
+  // "srun -n 4 ./a" behind LAUNCH="srun -n 4".
+  ShellCommand Resolve(ShellCommand command) const {
+    if (FindStarted(command) != command.words.end()) return command;
+    for (int depth = 0; depth < kDeepest; ++depth) {
+      std::string first = command.words[0];
+      if (first.starts_with('$')) first = ValueOfVariable(first);
+      std::vector<std::string> words = SplitWords(first);
+      if (words.empty() || (words.size() == 1 && words[0] == command.words[0])) break;
+      words.insert(words.end(), command.words.begin() + 1, command.words.end());
+      command.words = std::move(words);
+    }
+    return command;
+  }
+
+  // The value of "$NAME", "${NAME}" or "${NAME:-value}"; empty if the script does not tell.
+  std::string ValueOfVariable(std::string word) const {
+    word.erase(0, 1);
+    std::string otherwise;
+    if (word.starts_with('{')) {
+      if (!word.ends_with('}')) return "";
+      word = word.substr(1, word.size() - 2);
+      const size_t colon = std::min(word.find(":-"), word.find(":="));
+      if (colon != std::string::npos) {
+        otherwise = word.substr(colon + 2);
+        word.resize(colon);
+      }
+    }
+    const auto found = info_.read.values.find(word);
+    return found == info_.read.values.end() ? otherwise : found->second;
+  }
+
+  // Whether the program starts one that its further words name; a variable may.
+  static bool IsStarter(const std::string& program) {
+    return program.starts_with('$') || std::ranges::find(kStarters, program) != std::end(kStarters);
+  }
+
+  void ReadCommand(const ShellCommand& command, int depth) {
     const std::string program = BaseName(command.words[0]);
     if (program == "srun" && !command.captured) ReadStep(command, 0);
-    if (std::ranges::find(kStarters, program) != std::end(kStarters)) {
-      const auto step = std::ranges::find_if(
-          command.words, [](const std::string& word) { return BaseName(word) == "srun"; });
-      if (step != command.words.end() && !command.captured)
-        ReadStep(command, step - command.words.begin());
+    if (const auto later = FindStarted(command); later != command.words.end()) {
+      info_.mpirun |= BaseName(*later) == "mpirun";
+      if (BaseName(*later) == "srun" && !command.captured)
+        ReadStep(command, static_cast<size_t>(later - command.words.begin()));
     }
+    if (program == "bash" || program == "sh") ReadShellText(command, depth);
     info_.mpirun = info_.mpirun || program == "mpirun" || program == "mpiexec" ||
                    program == "orterun" || program == "mpiexec.hydra";
     if (program != "module" && program != "ml") return;
     for (const std::string& word : command.words) {
       info_.mpi = info_.mpi || word.find("mpi") != std::string::npos ||
                   word.find("mvapich") != std::string::npos;
+    }
+  }
+
+  // bash -c TEXT
+  void ReadShellText(const ShellCommand& command, int depth) {
+    const auto option = std::ranges::find_if(command.words, [](const std::string& word) {
+      return word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    });
+    if (depth == kDeepest || command.captured || option == command.words.end() ||
+        option + 1 == command.words.end())
+      return;
+    for (ShellCommand inside : ParseShellScript(*(option + 1)).commands) {
+      inside.line = command.line;
+      ReadCommand(Resolve(std::move(inside)), depth + 1);
     }
   }
 
@@ -132,8 +197,10 @@ class ScriptAnalyzer {
       }
       if (const auto value = ValueOf(word, next, "-n", "--ntasks"))
         tasks = CountOf(*value, command.line);
-      if (const auto value = ValueOf(word, next, "", "--ntasks-per-node"))
-        RaiseCount(CountOf(*value, command.line), &info_.step_per_node);
+      for (const char* name : {"--ntasks-per-node", "--tasks-per-node"}) {
+        if (const auto value = ValueOf(word, next, "", name))
+          RaiseCount(CountOf(*value, command.line), &info_.step_per_node);
+      }
       for (const auto& [letter, name] :
            {std::pair{"-o", "--output"}, {"-e", "--error"}, {"-i", "--input"}}) {
         if (ValueOf(word, next, letter, name)) ReportFile(name, command.line);
@@ -182,7 +249,7 @@ class ScriptAnalyzer {
   // 0, and a loss, for a number that only the running script knows.
   int64_t CountOf(const std::string& text, int line) {
     if (const auto number = job::ParseInteger(text)) return std::clamp<int64_t>(*number, 0, kMost);
-    std::string plain = text;
+    std::string plain = text.substr(0, text.find(":-"));
     std::erase_if(plain, [](char c) { return c == '{' || c == '}'; });
     if (std::ranges::find(kOwnCounts, plain) == std::end(kOwnCounts)) {
       diagnostics_->AddLoss({line, 1}, "srun",

@@ -139,7 +139,9 @@ TEST(SlurmScript, OptionsOfStepsThatAreNotKeptAreTold) {
   EXPECT_NE(told("srun -o out.%t ./a").find("--output said where it writes"), std::string::npos);
   EXPECT_NE(told("srun --input=x ./a").find("--input said where it reads"), std::string::npos);
   EXPECT_NE(told("srun -n ${COUNT} ./a").find("is '${COUNT}'"), std::string::npos);
-  EXPECT_EQ(told("srun -n ${SLURM_NTASKS} ./a").find("number of tasks"), std::string::npos);
+  for (const char* own : {"${SLURM_NTASKS}", "${SLURM_NTASKS:-1}"})
+    EXPECT_EQ(told(std::string("srun -n ") + own + " ./a").find("number of tasks"),
+              std::string::npos);
   EXPECT_NE(told("declare -a ARGS=(\n  --container-image $IMAGE\n)\nsrun -l \"${ARGS[@]}\" ./a")
                 .find("ran in a container"),
             std::string::npos);
@@ -197,6 +199,73 @@ TEST(SlurmScript, NumbersWithoutBoundAreRefusedOrBounded) {
   const auto large = ImportText(text("-n 100000 -c 100000 --mem-per-cpu=15T"), "f.sh");
   ASSERT_TRUE(large.ok());
   EXPECT_EQ((*large)->job.roles[0].resources.memory_bytes, job::kMaxMemoryBytes);
+}
+
+std::string Told(const std::string& options, const std::string& script) {
+  const auto imported = ImportText("#!/bin/bash\n#SBATCH " + options + "\n" + script, "f.sh");
+  std::string text;
+  for (const ImportLoss& loss : (*imported)->losses) text += loss.sentence + "\n";
+  return text;
+}
+
+TEST(SlurmScript, StepsThatVariablesAndShellsStartAreSeen) {
+  for (const char* script :
+       {"LAUNCH=\"srun --cpu-bind=cores\"\n$LAUNCH ./a", "A=srun\nB=\"${A} -l\"\n\"$B\" ./a",
+        "${LAUNCH:-srun} ./a", "$PREFIX srun ./a",
+        "PREFIX=\n[ -n \"$1\" ] && PREFIX=echo\n$PREFIX srun ./a",
+        "RUN=(srun -l)\n\"${RUN[@]}\" ./a", "CMD=\"srun ./a\"\neval $CMD", "eval \"srun ./a\"",
+        "bash -c \"cd x && srun ./a\"", "export L=srun\nL+=' -l'\n$L ./a"}) {
+    const job::Job job = Lines("-N 2 --ntasks-per-node=2", script);
+    EXPECT_EQ(job.roles[0].name, "task") << script;
+    EXPECT_EQ(job.roles[0].processes, 2) << script;
+  }
+  EXPECT_EQ(Lines("-n 4", "MPI=\"mpirun -np 4\"\n$MPI ./a").framework, job::Framework::kMpi);
+  EXPECT_EQ(Lines("-n 4", "map --profile mpirun -np 4 ./a").framework, job::Framework::kMpi);
+  // Variables in a circle, and those of other programs.
+  EXPECT_EQ(Lines("-n 4", "A=$B\nB=$A\n$A ./a; C=python\n$C a.py").roles[0].name, "batch");
+}
+
+TEST(SlurmScript, TasksOfANodeAreOnOneNode) {
+  const job::Job job = Lines("--ntasks-per-node=4 --gpus-per-node=8", "srun ./a");
+  EXPECT_EQ(job.roles[0].replicas, 1);
+  EXPECT_EQ(job.roles[0].processes, 4);
+  EXPECT_EQ(job.roles[0].resources.gpu, 8);
+  EXPECT_EQ(job.slurm.nodes, 1);
+  EXPECT_EQ(Lines("-N 2", "srun --tasks-per-node=3 ./a").roles[0].processes, 3);
+}
+
+TEST(SlurmScript, VariablesOfTheAllocationAreSet) {
+  const auto env =
+      Lines("-N 2 --ntasks-per-node=4 -c 3 --mem=8G --gpus-per-task=1 --gpus=8 --qos=long",
+            "srun ./a")
+          .roles[0]
+          .env;
+  const std::map<std::string, std::string> expected = {{"SLURM_CPUS_PER_TASK", "3"},
+                                                       {"SLURM_NTASKS_PER_NODE", "4"},
+                                                       {"SLURM_TASKS_PER_NODE", "4(x2)"},
+                                                       {"SLURM_CPUS_ON_NODE", "12"},
+                                                       {"SLURM_JOB_CPUS_PER_NODE", "12(x2)"},
+                                                       {"SLURM_MEM_PER_NODE", "8192"},
+                                                       {"SLURM_GPUS", "8"},
+                                                       {"SLURM_GPUS_PER_TASK", "1"},
+                                                       {"SLURM_JOB_QOS", "long"}};
+  for (const auto& [name, value] : expected) {
+    ASSERT_TRUE(env.contains(name)) << name;
+    EXPECT_EQ(env.at(name), value) << name;
+  }
+  EXPECT_FALSE(env.contains("SLURM_MEM_PER_CPU"));
+  EXPECT_EQ(Lines("-n 1 --mem-per-cpu=2G", "./a").roles[0].env.at("SLURM_MEM_PER_CPU"), "2048");
+}
+
+TEST(SlurmScript, VariablesThatSlurmSetsAndNothingStandsForAreTold) {
+  EXPECT_NE(Told("-n 1", "echo $SLURM_TOPOLOGY_ADDR").find("uses SLURM_TOPOLOGY_ADDR, which Slurm"),
+            std::string::npos);
+  EXPECT_NE(Told("-n 1", "echo $SLURM_ARRAY_TASK_ID").find("SLURM_ARRAY_TASK_ID, which Slurm"),
+            std::string::npos);
+  EXPECT_EQ(Told("--array=0-3", "echo $SLURM_ARRAY_TASK_ID").find("which Slurm sets"),
+            std::string::npos);
+  EXPECT_EQ(Told("-n 1", "echo $SLURM_JOB_ID ${SLURM_X:-}").find("which Slurm sets"),
+            std::string::npos);
 }
 
 TEST(SlurmScript, ATimeIsADeadline) {

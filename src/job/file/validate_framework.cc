@@ -92,13 +92,14 @@ class FrameworkValidator {
   }
 
   // The trainers use every other data set for training, which is rarely the intent of a name like
-  // "validation".
+  // "held_out".
   void CheckDataNames() {
     for (const DataSource& data : job_.data) {
-      if (data.name == "train" || data.name == "test") continue;
+      if (data.name == "train" || data.name == "test" || data.name == "validation") continue;
       Wrong("data." + data.name, "got data " + data.name +
-                                     ", expected train, or test to measure the model with" +
-                                     DidYouMean(data.name, {"train", "test"}));
+                                     ", expected train, test to measure the model with, or "
+                                     "validation to end the training by" +
+                                     DidYouMean(data.name, {"train", "test", "validation"}));
     }
   }
 

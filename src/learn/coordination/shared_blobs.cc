@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::learn {
 namespace {
@@ -20,7 +21,7 @@ SharedBlobs::SharedBlobs(ps::Client* client)
 
 SharedBlobs::~SharedBlobs() {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
   }
   stopped_.notify_all();
@@ -42,13 +43,13 @@ Status SharedBlobs::Publish(const std::string& name, const std::string& bytes) {
 }
 
 void SharedBlobs::Remember(const std::string& name, std::string bytes, int64_t published_at) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   blobs_[name] = {std::move(bytes), published_at};
 }
 
 void SharedBlobs::WatchRestarts() {
-  std::unique_lock lock(mu_);
-  while (!stopped_.wait_for(lock, kPollInterval, [this] { return stop_; })) {
+  MutexLock lock(mu_);
+  while (!stopped_.wait_for(lock, kPollInterval, [this]() REQUIRES(mu_) { return stop_; })) {
     lock.unlock();
     Republish();
     lock.lock();
@@ -60,7 +61,7 @@ void SharedBlobs::Republish() {
   const int64_t now = client_->server_restarts();
   std::vector<std::pair<std::string, std::string>> due;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     for (const auto& [name, kept] : blobs_) {
       if (kept.published_at != now) due.emplace_back(name, kept.bytes);
     }
@@ -72,7 +73,7 @@ void SharedBlobs::Republish() {
                  status.message());
       return;
     }
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     blobs_[name].published_at = now;
   }
 }

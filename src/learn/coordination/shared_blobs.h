@@ -8,13 +8,12 @@
 // that needs the blob. shared_blobs_model_test.cc explores the protocol exhaustively.
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "ps/client/client.h"
 
@@ -46,10 +45,10 @@ class SharedBlobs {
   void Republish();
 
   ps::Client* const client_;
-  std::mutex mu_;
-  std::condition_variable stopped_;
-  bool stop_ = false;                  // guarded by mu_
-  std::map<std::string, Blob> blobs_;  // guarded by mu_
+  Mutex mu_;
+  CondVar stopped_;
+  bool stop_ GUARDED_BY(mu_) = false;
+  std::map<std::string, Blob> blobs_ GUARDED_BY(mu_);
   std::thread watch_;
 };
 

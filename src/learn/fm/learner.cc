@@ -33,7 +33,8 @@ std::vector<sparse::Slot> SlotsOf(const logistic::Rule& linear, const Rule& rule
 FmLearner::FmLearner(const Params& params, uint32_t fields, const logistic::Kernels* linear,
                      const Kernels* kernels)
     : linear_rule_{static_cast<float>(params.alpha), static_cast<float>(params.beta),
-                   static_cast<float>(params.l1), static_cast<float>(params.l2)},
+                   static_cast<float>(params.l1), static_cast<float>(params.l2),
+                   sparse::LossFor(params)},
       rule_(RuleOf(params, fields)),
       slots_(SlotsOf(linear_rule_, rule_)),
       linear_(linear),
@@ -52,11 +53,26 @@ float FmLearner::Step(float* state, float* bias, const Row& row, float label,
   const float bias_weight = bias == nullptr ? 0 : logistic::FtrlWeight(linear_rule_, bias);
   const float margin =
       pairs + bias_weight + linear_->ftrl_margin(linear_rule_, state, width(), row, scratch);
-  const float error = sparse::Probability(margin) - label;
+  const float error = sparse::ErrorOf(linear_rule_.loss, margin, label) * row.weight;
   linear_->ftrl_step(linear_rule_, state, width(), row, error, scratch);
   kernels_->step(rule_, state, row, error, scratch);
   if (bias != nullptr) logistic::FtrlStep(linear_rule_, bias, bias_weight, error);
   return margin;
+}
+
+float FmLearner::MarginOf(const float* state, const float* bias, const Row& row,
+                          Scratch* scratch) const {
+  const float pairs = kernels_->pairs(rule_, state, row, scratch);
+  const float bias_weight = bias == nullptr ? 0 : logistic::FtrlWeight(linear_rule_, bias);
+  return pairs + bias_weight + linear_->ftrl_margin(linear_rule_, state, width(), row, scratch);
+}
+
+void FmLearner::StepBy(float* state, float* bias, const Row& row, float error,
+                       Scratch* scratch) const {
+  linear_->ftrl_step(linear_rule_, state, width(), row, error, scratch);
+  kernels_->step(rule_, state, row, error, scratch);
+  if (bias == nullptr) return;
+  logistic::FtrlStep(linear_rule_, bias, logistic::FtrlWeight(linear_rule_, bias), error);
 }
 
 model::FactorModel FmLearner::EmptyModel(uint64_t features) const {

@@ -20,6 +20,11 @@ class FmLearner : public sparse::Learner {
   uint32_t width() const override { return rule_.width(); }
   float Step(float* state, float* bias, const Row& row, float label,
              Scratch* scratch) const override;
+  const sparse::Loss& loss() const override { return linear_rule_.loss; }
+  float MarginOf(const float* state, const float* bias, const Row& row,
+                 Scratch* scratch) const override;
+  void StepBy(float* state, float* bias, const Row& row, float error,
+              Scratch* scratch) const override;
   // Features that occur in no example have weight and factors 0.
   model::FactorModel EmptyModel(uint64_t features) const override;
   void FillModel(const float* state, uint64_t first, uint64_t count,

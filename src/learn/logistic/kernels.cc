@@ -115,7 +115,7 @@ float Ftrl(const Rule& given, float* state, float* bias, const Row& row, float l
   const Lanes rule(given);
   const float bias_weight = bias == nullptr ? 0 : FtrlWeight(given, bias);
   const float margin = bias_weight + CollectAndSum(rule, state, 2, row, scratch);
-  const float error = sparse::Probability(margin) - label;
+  const float error = sparse::ErrorOf(given.loss, margin, label) * row.weight;
   StepAll(rule, row, error, scratch);
   PutBack(*scratch, row, 2, state);
   if (bias != nullptr) FtrlStep(given, bias, bias_weight, error);
@@ -146,7 +146,7 @@ float Adagrad(const Rule& given, float* state, float* bias, const Row& row, floa
     sums = hn::MulAdd(w, ValuesAt(row, *scratch, i, scale), sums);
   }
   const float margin = (bias == nullptr ? 0 : *bias) + hn::GetLane(hn::SumOfLanes(d, sums));
-  const float error = sparse::Probability(margin) - label;
+  const float error = sparse::ErrorOf(given.loss, margin, label) * row.weight;
   const V step = hn::Set(d, error * row.scale);
   for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
     V w, n;

@@ -1,6 +1,8 @@
 // The arithmetic of sparse logistic regression: one example's prediction and update, under
 // FTRL-proximal or AdaGrad, and the weights that a state stands for.
 //
+// (p − y) stands for the error of the rule's loss, times the weight of the example.
+//
 // Every feature has two floats of state side by side, [first, second]:
 //   ftrl     [z, n]   w = −(z − sign(z)·λ₁)⁺ / ((β + √n)/α + λ₂)      (McMahan et al. 2013, Alg. 1)
 //            g = (p − y)·x;  z += g − (√(n + g²) − √n)/α · w;  n += g²
@@ -28,6 +30,7 @@ struct Rule {
   float beta = 1;
   float l1 = 0;
   float l2 = 0;
+  sparse::Loss loss = {};
 };
 
 using sparse::Row;
@@ -38,7 +41,7 @@ using sparse::Scratch;
 struct Kernels {
   const char* name = "";
 
-  // One step on (row, label 0 or 1). `bias` is the state of a feature with value 1 in every
+  // One step on (row, label). `bias` is the state of a feature with value 1 in every
   // example; null: none. Returns the margin w·x before the step. O(count); does not allocate once
   // the scratch is large enough.
   float (*ftrl)(const Rule& rule, float* state, float* bias, const Row& row, float label,
@@ -50,8 +53,8 @@ struct Kernels {
                        float* weights) = nullptr;
 
   // The two halves of `ftrl`, for models with more terms than w·x: [z, n] of feature f is at state
-  // + width·f. The first returns w·x and stores in `scratch` what the second needs; `error` is p −
-  // y.
+  // + width·f. The first returns w·x and stores in `scratch` what the second needs; `error` is
+  // the loss's, times the row's weight.
   float (*ftrl_margin)(const Rule& rule, const float* state, uint32_t width, const Row& row,
                        Scratch* scratch) = nullptr;
   void (*ftrl_step)(const Rule& rule, float* state, uint32_t width, const Row& row, float error,

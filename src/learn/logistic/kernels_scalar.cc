@@ -15,7 +15,7 @@ float Adagrad(const Rule& rule, float* state, float* bias, const Row& row, float
   float margin = bias == nullptr ? 0 : *bias;
   for (uint32_t i = 0; i < row.count; ++i)
     margin += state[2 * size_t{row.features[i]}] * Value(row, i);
-  const float error = sparse::Probability(margin) - label;
+  const float error = sparse::ErrorOf(rule.loss, margin, label) * row.weight;
   for (uint32_t i = 0; i < row.count; ++i)
     AdagradStep(rule, state + 2 * size_t{row.features[i]}, error * Value(row, i));
   if (bias != nullptr) AdagradStep(rule, bias, error);
@@ -49,7 +49,7 @@ float Ftrl(const Rule& rule, float* state, float* bias, const Row& row, float la
            Scratch* scratch) {
   const float bias_weight = bias == nullptr ? 0 : FtrlWeight(rule, bias);
   const float margin = bias_weight + FtrlMargin(rule, state, 2, row, scratch);
-  const float error = sparse::Probability(margin) - label;
+  const float error = sparse::ErrorOf(rule.loss, margin, label) * row.weight;
   FtrlStepAll(rule, state, 2, row, error, scratch);
   if (bias != nullptr) FtrlStep(rule, bias, bias_weight, error);
   return margin;

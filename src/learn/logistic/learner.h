@@ -23,6 +23,11 @@ class LogisticLearner final : public sparse::Learner {
              Scratch* scratch) const override {
     return step_(rule_, state, bias, row, label, scratch);
   }
+  const sparse::Loss& loss() const override { return rule_.loss; }
+  float MarginOf(const float* state, const float* bias, const Row& row,
+                 Scratch* scratch) const override;
+  void StepBy(float* state, float* bias, const Row& row, float error,
+              Scratch* scratch) const override;
   model::FactorModel EmptyModel(uint64_t features) const override;
   void FillModel(const float* state, uint64_t first, uint64_t count,
                  model::FactorModel* model) const override;

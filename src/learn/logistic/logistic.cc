@@ -12,4 +12,11 @@ const Algorithm& GetAlgorithm() {
   return algorithm;
 }
 
+const Algorithm& GetLinearAlgorithm() {
+  static const auto algorithm = sparse::MakeAlgorithm<LinearParams, LogisticLearner>(
+      "Linear model of classes, numbers or counts, by FTRL-proximal or AdaGrad.",
+      "libsvm libffm csv");
+  return algorithm;
+}
+
 }  // namespace shoal::learn::logistic

@@ -6,5 +6,7 @@
 namespace shoal::learn::logistic {
 
 const Algorithm& GetAlgorithm();
+// The same under the name `linear`, for every loss.
+const Algorithm& GetLinearAlgorithm();
 
 }  // namespace shoal::learn::logistic

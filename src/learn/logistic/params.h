@@ -26,4 +26,11 @@ struct Params : sparse::CommonParams {
   bool ftrl() const { return optimizer == "ftrl"; }
 };
 
+// Of the algorithm `linear`: the same, with the loss that the labels suggest.
+struct LinearParams : Params {
+  LinearParams() { loss = "auto"; }
+  static constexpr std::string_view kName = "linear";
+  static std::span<const ParamField<LinearParams>> Fields();  // static storage
+};
+
 }  // namespace shoal::learn::logistic

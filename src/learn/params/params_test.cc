@@ -183,9 +183,9 @@ TEST(Algorithm, UnknownOnesAreRefusedWithTheirPlace) {
   job.framework = job::Framework::kShoal;
   EXPECT_EQ(ValidateLearn(job).code(), Code::kInvalidArgument);
   job.learn["algorithm"] = {"word3vec", 4, 14};
-  EXPECT_EQ(
-      ValidateLearn(job).message(),
-      "job.yaml:4:14: learn.algorithm: got word3vec, expected one of word2vec, logistic, fm, ffm");
+  EXPECT_EQ(ValidateLearn(job).message(),
+            "job.yaml:4:14: learn.algorithm: got word3vec, expected one of word2vec, linear, "
+            "logistic, fm, ffm");
   job.framework = job::Framework::kGeneric;
   EXPECT_TRUE(ValidateLearn(job).ok());
 }

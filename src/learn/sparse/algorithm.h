@@ -36,7 +36,8 @@ struct AlgorithmOf {
   }
 
   static Status Train(Task& task) {
-    TRY_ASSIGN(const Params params, Parse(task.learn, ""));
+    TRY_ASSIGN(Params params, Parse(task.learn, ""));
+    TRY(ResolveLoss(task.data, &params));
     TRY_ASSIGN(const Learner learner, Learner::Make(params));
     return TrainAsWorker(task,
                          {Params::kName, params, FieldsToText(Params::Fields(), params), &learner});

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/examples/classes.h"
 #include "data/text/tokenizer.h"
 
 namespace shoal::learn::sparse {
@@ -133,6 +134,8 @@ json::object ToJson(const data::CsvSchema& schema) {
     for (const std::string& name : schema.classes) classes.emplace_back(text(name));
     columns["classes"] = std::move(classes);
   }
+  if (!schema.weight.empty()) columns["weight"] = text(schema.weight);
+  if (!schema.key.empty()) columns["key"] = text(schema.key);
   if (!schema.scales.empty()) columns["scaling"] = ScalingJson(schema);
   return columns;
 }
@@ -148,12 +151,17 @@ Result<std::optional<data::CsvSchema>> CsvSchemaFromJson(const json::object& met
   schema.header = GetBoolOr(columns, "header", false);
   const std::string label = GetStringOr(columns, "label", "");
   schema.label = latin1 ? ToLatin1(label) : label;
+  for (const auto& [field, to] : {std::pair{"weight", &schema.weight}, {"key", &schema.key}}) {
+    const std::string name = GetStringOr(columns, field, "");
+    *to = latin1 ? ToLatin1(name) : name;
+  }
   TRY_ASSIGN(schema.names, NamesIn(columns, "names", latin1));
   TRY_ASSIGN(schema.categorical, NamesIn(columns, "categorical", latin1));
   if (schema.names.size() > data::kMaxCsvColumns) return Malformed("too many names");
   if (columns.contains("classes")) {
     TRY_ASSIGN(schema.classes, NamesIn(columns, "classes", latin1));
-    if (schema.classes.size() != 2) return Malformed("classes are not two");
+    if (schema.classes.size() < 2 || schema.classes.size() > data::kMaxClasses)
+      return Malformed("classes are not two or more");
   }
   if (std::find(schema.names.begin(), schema.names.end(), schema.label) == schema.names.end())
     return Malformed("the label is none of the names");

@@ -36,6 +36,49 @@ void DropFeaturesFrom(uint64_t end, data::ExampleSet* set) {
   set->feature_end = end;
 }
 
+namespace {
+
+uint64_t MixBits(uint64_t x) {  // splitmix64 (Steele et al. 2014)
+  x += 0x9e37'79b9'7f4a'7c15;
+  x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
+  x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
+  return x ^ (x >> 31);
+}
+
+// Appends example i of `from`.
+void CopyExample(const data::ExampleSet& from, size_t i, data::ExampleSet* to) {
+  for (uint64_t k = from.starts[i]; k < from.starts[i + 1]; ++k) {
+    to->features.Push(from.features[k]);
+    if (!from.values.empty()) to->values.Push(from.values[k]);
+    if (!from.fields.empty()) to->fields.Push(from.fields[k]);
+  }
+  to->labels.Push(from.labels[i]);
+  to->starts.Push(to->features.size());
+  if (!from.weights.empty()) to->weights.Push(from.weights[i]);
+}
+
+}  // namespace
+
+LoadedShard TakeShare(double share, uint64_t seed, LoadedShard* shard) {
+  LoadedShard taken, kept;
+  const data::ExampleSet& all = shard->set;
+  for (data::ExampleSet* const set : {&taken.set, &kept.set}) {
+    set->columns = all.columns;
+    set->classes = all.classes;
+    set->label_offset = all.label_offset;
+    set->feature_end = all.feature_end;
+    set->field_end = all.field_end;
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    const uint64_t random = MixBits(MixBits(seed) + i) >> 11;
+    LoadedShard& to = static_cast<double>(random) * 0x1p-53 < share ? taken : kept;
+    CopyExample(all, i, &to.set);
+    if (!shard->scales.empty()) to.scales.push_back(shard->scales[i]);
+  }
+  *shard = std::move(kept);
+  return taken;
+}
+
 Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
                                             uint64_t parts, uint64_t threads,
                                             data::ExampleOptions options, bool rows) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "base/status.h"
@@ -16,11 +17,24 @@ inline Row RowOf(const data::ExampleSet& set, size_t i, float scale) {
   return {features.data(), set.ValuesOf(i), count, scale, set.FieldsOf(i)};
 }
 
+// Runs `work(i)` for i below `count`, each in a thread of its own; at least one.
+template <typename Work>
+void InParallel(size_t count, const Work& work) {
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
+  work(0);
+  for (std::thread& thread : threads) thread.join();
+}
+
 struct LoadedShard {
   data::ExampleSet set;
   std::vector<float> scales;  // of each example
 
-  Row RowOf(size_t i) const { return sparse::RowOf(set, i, scales[i]); }
+  Row RowOf(size_t i) const {
+    Row row = sparse::RowOf(set, i, scales[i]);
+    if (!set.weights.empty()) row.weight = set.weights[i];
+    return row;
+  }
 };
 
 // Part `part` of `parts` of the corpus, a shard for each of `threads` threads, which read them.
@@ -29,6 +43,10 @@ struct LoadedShard {
 Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
                                             uint64_t parts, uint64_t threads,
                                             data::ExampleOptions options, bool rows);
+
+// Takes a share of the examples out of a shard: those that a hash of seed, shard and place picks,
+// the same in every run. Throws std::bad_alloc.
+LoadedShard TakeShare(double share, uint64_t seed, LoadedShard* shard);
 
 // Factors of one set: if `rows`, those that give each example unit length, else `scale` for all.
 std::vector<float> ScalesOf(const data::ExampleSet& set, bool rows, float scale);

@@ -11,6 +11,7 @@
 #include "data/examples/csv.h"
 #include "data/examples/examples.h"
 #include "learn/sparse/csv_schema_json.h"
+#include "learn/sparse/objective/label_scale.h"
 #include "learn/sparse/params.h"
 
 namespace shoal::learn::sparse {
@@ -61,28 +62,29 @@ class ColumnNames {
   }
 
  private:
-  void Add(uint64_t hash, FeatureEffect effect) {
+  void Add(uint64_t hash, const FeatureEffect& effect) {
     const uint32_t feature =
         data::HashFeature(hash, static_cast<int>(std::max(1u, model_.linear.hash_bits)));
-    if (feature >= model_.linear.weights.size() || model_.linear.weights[feature] == 0) return;
-    effect.weight = static_cast<double>(model_.linear.weights[feature]) *
-                    static_cast<double>(schema_.row_scale);
-    effect.per_unit = effect.scaled ? effect.weight / effect.deviation : 0;
-    names_.try_emplace(feature, std::move(effect));
+    if (feature >= model_.linear.features()) return;
+    const uint64_t classes = model_.linear.classes();
+    const float* const weights = model_.linear.weights.data() + feature * classes;
+    const bool any = std::any_of(weights, weights + classes, [](float w) { return w != 0; });
+    if (any) names_.try_emplace(feature, effect);
   }
 
   void AddColumn(const std::string& name, const data::ColumnScale* scale) {
     const uint64_t hash = data::HashBytes(name);
-    FeatureEffect number{name};
+    FeatureEffect number{.name = name};
     if (scale != nullptr && scale->factor > 0) {
       number.scaled = true;
       number.mean = scale->mean;
       number.deviation = 1 / scale->factor;
     }
-    Add(hash, std::move(number));
+    Add(hash, number);
     if (scale == nullptr || scale->indicator == data::CsvIndicator::kNone) return;
     const bool missing = scale->indicator == data::CsvIndicator::kMissing;
-    Add(data::HashBytes("=", hash), FeatureEffect{name + (missing ? " is missing" : " is given")});
+    Add(data::HashBytes("=", hash),
+        FeatureEffect{.name = name + (missing ? " is missing" : " is given")});
   }
 
   void AddLine(const data::CsvColumns& columns, std::string_view line) {
@@ -99,7 +101,7 @@ class ColumnNames {
       if (names_.size() >= kMaxNames) return;
       const uint64_t hash = data::HashBytes("=", columns.columns[column].feature);
       Add(data::HashBytes(cell, hash),
-          FeatureEffect{columns.schema.names[column] + "=" + std::string(cell)});
+          FeatureEffect{.name = columns.schema.names[column] + "=" + std::string(cell)});
     }
   }
 
@@ -129,27 +131,40 @@ Result<ModelDescription> DescribeModel(const model::FactorModel& model,
       (void)names->AddClasses(file, DelimiterIn(metadata), &left);  // names are a convenience
     }
   }
+  TRY_ASSIGN(const Target target, TargetFromJson(metadata));
   ModelDescription description;
-  description.bias = static_cast<double>(model.linear.bias);
+  const uint64_t classes = model.linear.classes();
+  // Of numbers effects are told in the label's unit.
+  const bool in_unit = target.loss.predicts_numbers() && target.loss.kind != LossKind::kPoisson;
+  const double unit = in_unit ? target.scale.deviation : 1;
+  description.bias =
+      unit * static_cast<double>(model.linear.bias) + (in_unit ? target.scale.mean : 0);
+  if (classes > 1)
+    description.classes = schema && !schema->classes.empty() ? schema->classes : target.classes;
+  if (classes > 1 && description.classes.size() != classes)
+    return DataLoss("model.json does not name the classes of weights.bin");
   const model::ZeroedFloats& weights = model.linear.weights;
-  std::vector<uint32_t> features;
-  for (size_t i = 0; i < weights.size(); ++i) {
+  std::vector<uint64_t> places;
+  for (uint64_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
     ++description.nonzero;
-    const auto feature = static_cast<uint32_t>(i);
-    const bool named = !names || names->Find(feature) != nullptr;
+    const bool named = !names || names->Find(static_cast<uint32_t>(i / classes)) != nullptr;
     description.unnamed += !named;
-    if (named) features.push_back(feature);
+    if (named) places.push_back(i);
   }
-  const size_t kept = std::min(options.limit, features.size());
+  const size_t kept = std::min(options.limit, places.size());
   std::partial_sort(
-      features.begin(), features.begin() + static_cast<std::ptrdiff_t>(kept), features.end(),
-      [&](uint32_t a, uint32_t b) { return std::abs(weights[a]) > std::abs(weights[b]); });
+      places.begin(), places.begin() + static_cast<std::ptrdiff_t>(kept), places.end(),
+      [&](uint64_t a, uint64_t b) { return std::abs(weights[a]) > std::abs(weights[b]); });
+  const double row_scale = schema ? static_cast<double>(schema->row_scale) : 1;
   for (size_t i = 0; i < kept; ++i) {
-    const uint32_t feature = features[i];
-    description.effects.push_back(
-        names ? *names->Find(feature)
-              : FeatureEffect{std::to_string(feature), static_cast<double>(weights[feature])});
+    const uint64_t feature = places[i] / classes;
+    FeatureEffect effect = names ? *names->Find(static_cast<uint32_t>(feature))
+                                 : FeatureEffect{.name = std::to_string(feature)};
+    effect.weight = unit * row_scale * static_cast<double>(weights[places[i]]);
+    if (effect.scaled) effect.per_unit = effect.weight / effect.deviation;
+    if (classes > 1) effect.class_name = description.classes[places[i] % classes];
+    description.effects.push_back(std::move(effect));
   }
   return description;
 }

@@ -13,20 +13,24 @@
 namespace shoal::learn::sparse {
 
 struct FeatureEffect {
-  std::string name;   // "age", "town=Rome", "age is missing"; a number where there are no columns
-  double weight = 0;  // change of the log-odds by one deviation of a scaled column, else by value 1
+  std::string name;  // "age", "town=Rome", "age is missing"; a number where there are no columns
+  std::string class_name = {};  // of several classes: the one whose margin it is
+  // Change of the margin (of numbers: of the prediction) by one deviation of a scaled column, else
+  // by value 1.
+  double weight = 0;
   // Of a scaled column:
   bool scaled = false;
   double mean = 0;
   double deviation = 0;
-  double per_unit = 0;  // change of the log-odds by 1
+  double per_unit = 0;  // likewise by 1
 };
 
 struct ModelDescription {
   std::vector<FeatureEffect> effects;  // the largest weights first, none is 0
   uint64_t nonzero = 0;                // weights of the model
   uint64_t unnamed = 0;                // of these: without a name, so not in `effects`
-  double bias = 0;
+  double bias = 0;                     // of one class
+  std::vector<std::string> classes;    // of several
 };
 
 struct DescribeOptions {

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "data/corpus/corpus.h"
+#include "learn/sparse/objective/label_guess.h"
+#include "learn/sparse/objective/labels.h"
 #include "learn/sparse/worker.h"
 #include "learn/task/model_output.h"
 #include "learn/task/parameter_server.h"
@@ -16,6 +18,7 @@ namespace {
 struct Files {
   std::vector<std::string> train;
   std::vector<std::string> held_out;
+  std::vector<std::string> validation;
   std::string format;  // of all of them
 };
 
@@ -29,7 +32,9 @@ Result<Files> FilesOf(const std::vector<job::DataSource>& entries) {
                                          entry.name, entry.format, files.format));
     }
     files.format = entry.format;
-    auto& to = entry.name == kHeldOut ? files.held_out : files.train;
+    auto& to = entry.name == kHeldOut      ? files.held_out
+               : entry.name == kValidation ? files.validation
+                                           : files.train;
     to.insert(to.end(), entry.sources.begin(), entry.sources.end());
   }
   return files;
@@ -37,7 +42,7 @@ Result<Files> FilesOf(const std::vector<job::DataSource>& entries) {
 
 Status ValidateData(const Files& files, const CommonParams& params, DataLocation where) {
   TRY_ASSIGN(const data::ExampleFormat format, FormatOf(files.format));
-  for (const auto* paths : {&files.train, &files.held_out}) {
+  for (const auto* paths : {&files.train, &files.held_out, &files.validation}) {
     if (paths->empty() || where == DataLocation::kRemote) continue;
     TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(*paths));
     TRY(OptionsOf(params, format, corpus, true).status());
@@ -45,23 +50,33 @@ Status ValidateData(const Files& files, const CommonParams& params, DataLocation
   return Status::Ok();
 }
 
-json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
+json::object ResultOf(const Task& task, const WorkerOutcome& outcome, const Target& target) {
   const bool held_out = outcome.held_out.examples > 0;
-  json::object result{{"examples_per_second", outcome.examples_per_second},
+  json::object result{{"objective", NameOf(target.loss.kind)},
+                      {"examples_per_second", outcome.examples_per_second},
                       {"train_loss", outcome.train_loss},
-                      {"loss", held_out ? outcome.held_out.log_loss : outcome.train_loss},
+                      {"loss", held_out ? outcome.held_out.loss : outcome.train_loss},
                       {"output", task.output.string()},
                       {"digest", outcome.digest},
                       {"drained", outcome.drained}};
   for (const auto& [name, value] : TrainedCountMetadata(outcome.job)) result[name] = value;
+  if (outcome.best_epoch > 0) {
+    result["best_epoch"] = outcome.best_epoch;
+    result["validation_loss"] = outcome.validation.loss;
+  }
   if (!held_out) return result;
-  result["log_loss"] = outcome.held_out.log_loss;
-  result["accuracy"] = outcome.held_out.accuracy;
-  if (std::isfinite(outcome.held_out.auc)) result["auc"] = outcome.held_out.auc;
+  for (const Metric& metric : MetricsOf(outcome.held_out)) result[metric.key] = metric.value;
   return result;
 }
 
 }  // namespace
+
+Status ResolveLoss(const std::vector<job::DataSource>& data, CommonParams* params) {
+  if (params->loss != "auto") return Status::Ok();
+  TRY_ASSIGN(const Files files, FilesOf(data));
+  TRY_ASSIGN(const data::ExampleFormat format, FormatOf(files.format));
+  return ResolveLoss(format, files.train, params);
+}
 
 Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm,
                    DataLocation data) {
@@ -69,10 +84,11 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty()) return MissingOutputError("model");
   for (const job::DataSource& entry : job.data) {
-    if (entry.name != kTrain && entry.name != kHeldOut) {
-      return InvalidArgument(
-          fmt::format("data.{}: expected data.{}, or data.{} to measure the model with", entry.name,
-                      kTrain, kHeldOut));
+    if (entry.name != kTrain && entry.name != kHeldOut && entry.name != kValidation) {
+      return InvalidArgument(fmt::format(
+          "data.{}: expected data.{}, data.{} to measure the model with, or data.{} to end the "
+          "training by",
+          entry.name, kTrain, kHeldOut, kValidation));
     }
   }
   TRY_ASSIGN(const Files files, FilesOf(job.data));
@@ -82,7 +98,13 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
                     "train.libsvm}}",
                     algorithm));
   }
-  TRY(ValidateData(files, params, data));
+  TRY(ValidationShare(params.validation).status());
+  if (!params.validation.empty() && !files.validation.empty())
+    return InvalidArgument("validation: a share and data.validation are given; keep one of them");
+  if (params.class_weight != "balanced") TRY(ParseClassWeights(params.class_weight).status());
+  CommonParams resolved = params;
+  if (data == DataLocation::kLocal) TRY(ResolveLoss(job.data, &resolved));
+  TRY(ValidateData(files, resolved, data));
   return CheckModelDestination(output->second, data == DataLocation::kLocal);
 }
 
@@ -100,7 +122,7 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
   setup.default_threads = task.DefaultThreads();
   setup.sources = files.train;
   setup.data_cache = task.data_cache;
-  setup.held_out = files.held_out;
+  setup.held_out = {files.held_out, files.validation};
   setup.output = task.output;
   setup.checkpoints = !task.checkpoint_dir.empty();
   setup.reporter = &task.reporter();
@@ -114,7 +136,8 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
   setup.client = connected.client.get();
   TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
   task.cut_short = outcome.drained;
-  if (task.index == 0) task.reporter().Result(ResultOf(task, outcome));
+  if (task.index == 0)
+    task.reporter().Result(ResultOf(task, outcome, {LossFor(setup.params), {}, {}}));
   return Status::Ok();
 }
 

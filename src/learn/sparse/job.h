@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "job/spec/job.h"
@@ -18,6 +19,11 @@ namespace shoal::learn::sparse {
 // The data entries: what is trained on, and what is held out.
 inline constexpr const char* kTrain = "train";
 inline constexpr const char* kHeldOut = "test";
+inline constexpr const char* kValidation = "validation";  // ends the training
+
+// Replaces the loss "auto" of `params` by what the data to train on says (label_guess.h). Errors of
+// reading it.
+Status ResolveLoss(const std::vector<job::DataSource>& data, CommonParams* params);
 
 // Roles, data and output of a job of `algorithm`. InvalidArgument and the like, one sentence.
 Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm,

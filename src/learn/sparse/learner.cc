@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "learn/sparse/softmax_learner.h"
+
 namespace shoal::learn::sparse {
 namespace {
 
@@ -84,7 +86,24 @@ float Margin(const model::FactorModel& model, const Row& row, Scratch* scratch) 
   return margin;
 }
 
-float Probability(float margin) { return 1 / (1 + std::exp(-margin)); }
+void ClassMargins(const model::FactorModel& model, const Row& row, Scratch* scratch,
+                  float* margins) {
+  const auto classes = static_cast<uint32_t>(model.linear.classes());
+  std::copy_n(model.linear.biases.begin(), classes, margins);
+  if (model.factors == 0) {
+    for (uint32_t i = 0; i < row.count; ++i) {
+      const float* const weights = model.linear.weights.data() + size_t{row.features[i]} * classes;
+      const float x = ValueAt(row, i);
+      for (uint32_t c = 0; c < classes; ++c) margins[c] += weights[c] * x;
+    }
+    return;
+  }
+  if (scratch->parts.empty()) scratch->parts.resize(1);
+  for (uint32_t c = 0; c < classes; ++c) {
+    const Row of_class = ClassRow(row, classes, c, &scratch->places);
+    margins[c] += Margin(model, of_class, &scratch->parts[0]);  // whose own bias is 0
+  }
+}
 
 float UnitScale(const float* values, size_t count) {
   double sum = static_cast<double>(count);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/sparse/objective/loss.h"
 #include "model/factor_model.h"
 
 namespace shoal::learn::sparse {
@@ -24,6 +25,7 @@ struct Row {
   uint32_t count = 0;
   float scale = 1;
   const uint16_t* fields = nullptr;  // [count]; null: features have none
+  float weight = 1;                  // as if the example were there so many times
 };
 
 inline float ValueAt(const Row& row, uint32_t i) {
@@ -49,6 +51,7 @@ class Scratch {
   std::vector<float> values;   // x
   std::vector<float> factors;  // an algorithm's own
   std::vector<uint32_t> places;
+  std::vector<Scratch> parts;  // of each class
 };
 
 // The learning rate of AdaGrad and FTRL-proximal, α / (β + √n).
@@ -92,11 +95,18 @@ class Learner {
  public:
   virtual ~Learner() = default;
   virtual uint32_t width() const = 0;
-  // One step on (row, label 0 or 1); gives the margin before it. `state` is [features × width],
-  // read and written without synchronisation by several threads; `bias` may be null. No allocation
-  // once warm.
+  virtual const Loss& loss() const = 0;
+  // One step on (row, label); gives the margin before it, as LossOf takes it. `state` is
+  // [features × width], read and written without synchronisation by several threads; `bias` may be
+  // null. No allocation once warm.
   virtual float Step(float* state, float* bias, const Row& row, float label,
                      Scratch* scratch) const = 0;
+  // The two halves of a step: the margin, and what `error` (ErrorOf, times the row's weight) does.
+  // The second needs the scratch as the first left it.
+  virtual float MarginOf(const float* state, const float* bias, const Row& row,
+                         Scratch* scratch) const = 0;
+  virtual void StepBy(float* state, float* bias, const Row& row, float error,
+                      Scratch* scratch) const = 0;
   // Room for the model of so many features, with everything but their numbers filled in.
   virtual model::FactorModel EmptyModel(uint64_t features) const = 0;
   // Fills in the features [first, first + count); `state` is that of feature 0. Parts may be filled
@@ -111,6 +121,8 @@ class Learner {
   // that margin, and in `shifted` by how much it is above the margin of the weights less `shift`.
   virtual float Gradients(const float* weights, const float* shift, const Row& row,
                           float* gradients, float* shifted) const = 0;
+  // More than one: the features of a state are those of softmax_learner.h.
+  virtual uint32_t classes() const { return 1; }
   // All fields of rows are below; 0: fields mean nothing.
   virtual uint32_t fields() const { return 0; }
   // The same for so many fields, which are known when the data has been read; for algorithms whose
@@ -126,8 +138,9 @@ class Learner {
 // field that it does not know has no pairs. O(count × (1 + factors × fields of the row)).
 float Margin(const model::FactorModel& model, const Row& row, Scratch* scratch);
 
-// 1 / (1 + exp(−margin)).
-float Probability(float margin);
+// The margins of all of the model's classes (LinearModel::classes) into margins[0..classes).
+void ClassMargins(const model::FactorModel& model, const Row& row, Scratch* scratch,
+                  float* margins);
 
 // 1 / ‖values‖, or 1 for an example of zeros.
 float UnitScale(const float* values, size_t count);

@@ -6,6 +6,11 @@
 
 namespace shoal::learn::sparse {
 
+Loss LossFor(const CommonParams& params) {
+  const Result<LossKind> kind = LossKindOf(params.loss);
+  return {kind.ok() ? *kind : LossKind::kLogistic, static_cast<float>(params.quantile)};
+}
+
 Result<data::ExampleFormat> FormatOf(std::string_view name) {
   if (name == "libsvm") return data::ExampleFormat::kLibsvm;
   if (name == "libffm") return data::ExampleFormat::kLibffm;
@@ -48,11 +53,28 @@ int64_t EpochsFor(uint64_t examples, Normalization normalization) {
   return static_cast<int64_t>(std::clamp<uint64_t>((kSteps + examples - 1) / examples, 2, 30));
 }
 
+Result<double> ValidationShare(std::string_view validation) {
+  if (validation.empty()) return 0;
+  double percent = 0;
+  const bool number = validation.ends_with('%') &&
+                      data::ParseWideNumber(validation.substr(0, validation.size() - 1), &percent);
+  if (number && percent > 0 && percent <= 50) return percent / 100;
+  return InvalidArgument(fmt::format(
+      "validation: got {}, expected a share of the data above 0% and up to 50%, such as 10%",
+      validation));
+}
+
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
-                                       const data::Corpus& corpus, bool binary_labels) {
+                                       const data::Corpus& corpus, bool training) {
   data::ExampleOptions options;
   options.hash_bits = static_cast<int>(params.hash_bits);
-  options.binary_labels = binary_labels;
+  const Loss loss = LossFor(params);
+  const bool binary = loss.kind == LossKind::kLogistic || loss.kind == LossKind::kHinge;
+  options.binary_labels = training && binary;
+  options.real_labels = loss.predicts_numbers();
+  if (training && loss.kind == LossKind::kPoisson) options.least_label = 0;
+  if (loss.kind == LossKind::kSoftmax) options.max_classes = data::kMaxClasses;
+  options.missing_labels = !training;
   options.format = format;
   options.keep_fields = params.keep_fields;
   options.fields = static_cast<uint32_t>(params.fields);
@@ -62,7 +84,14 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
         "column is a field)");
   }
   TRY_ASSIGN(const Normalization normalization, NormalizationOf(params.normalize, format));
-  if (format != data::ExampleFormat::kCsv) return options;
+  if (format != data::ExampleFormat::kCsv) {
+    for (const auto& [name, column] : {std::pair{"weight", params.weight}, {"key", params.key}}) {
+      if (column.empty()) continue;
+      return InvalidArgument(fmt::format("{}: got {}, expected none: {} has no columns; csv has",
+                                         name, column, NameOf(format)));
+    }
+    return options;
+  }
   if (options.hash_bits == 0) options.hash_bits = static_cast<int>(kCsvHashBits);
   data::CsvOptions csv;
   csv.label = params.label;
@@ -71,10 +100,13 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   csv.header = params.header == "yes"  ? data::CsvHeader::kYes
                : params.header == "no" ? data::CsvHeader::kNo
                                        : data::CsvHeader::kAuto;
-  csv.label_needed = binary_labels;
+  csv.label_needed = training;
+  csv.weight = params.weight;
+  csv.key = params.key;
+  csv.keep_keys = !training && !params.key.empty();
   csv.trained = params.trained;
   TRY_ASSIGN(options.csv, data::CsvColumns::Make(corpus, csv));
-  options.raw_labels = binary_labels && !params.trained;
+  options.raw_labels = training && !params.trained && !loss.predicts_numbers();
   options.raw_columns = normalization == Normalization::kColumns && !options.csv->scaled;
   return options;
 }

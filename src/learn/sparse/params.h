@@ -11,11 +11,24 @@
 #include "base/status.h"
 #include "data/examples/examples.h"
 #include "learn/params/param_fields.h"
+#include "learn/sparse/objective/loss.h"
 
 namespace shoal::learn::sparse {
 
+// What is learnt, and by what a training ends.
+struct ObjectiveParams {
+  std::string loss = "auto";  // resolved before a learner is made (label_guess.h)
+  double quantile = 0.5;
+  std::string weight;  // of CSV, as the one after it
+  std::string key;
+  std::string class_weight;
+  std::string validation;  // a share of the training data, "10%"
+  int64_t patience = 3;
+  bool validates = false;  // there is such a share, or data.validation; set by RunWorker
+};
+
 // Plain data; an algorithm's own parameters derive from it.
-struct CommonParams {
+struct CommonParams : ObjectiveParams {
   int64_t epochs = 2;  // 0: EpochsFor
   std::string normalize = "auto";
   bool bias = true;
@@ -37,6 +50,9 @@ struct CommonParams {
   int64_t fields = 0;  // 0: as many as the data has; otherwise field numbers are taken modulo this
 };
 
+// The resolved loss; of "auto": logistic.
+Loss LossFor(const CommonParams& params);
+
 inline constexpr int64_t kCsvHashBits = 22;
 
 // "comma", "semicolon", "tab" or "bar", as `delimiter` names it.
@@ -55,21 +71,58 @@ std::string_view NameOf(data::ExampleFormat format);
 // table's columns 200,000 steps, at most 30.
 int64_t EpochsFor(uint64_t examples, Normalization normalization);
 
+// The share that `validation` names, in (0, 0.5]; 0 if it is empty. InvalidArgument, one sentence.
+Result<double> ValidationShare(std::string_view validation);
+
 // How the files are read: what CSV's columns are comes from the first line of `corpus`. Numbers of
 // columns that are to be scaled, and have no scales in params.trained yet, are read as raw values.
-// `binary_labels`: for training; otherwise the label may be missing from CSV. Errors as
+// `training`: otherwise the label may be missing. Errors as
 // data::CsvColumns::Make; InvalidArgument for libsvm where fields are kept.
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
-                                       const data::Corpus& corpus, bool binary_labels);
+                                       const data::Corpus& corpus, bool training);
 
-// The table's entries, where an algorithm's own default for `epochs` is the number in `epochs`.
+// The table's entries about what is learnt, with an algorithm's own default for `loss`.
+template <typename Params>
+std::vector<ParamField<Params>> ObjectiveFields(std::string_view loss) {
+  using enum ParamType;
+  return {
+      {{"loss", "objective", kChoice, 0, 0, false,
+        "auto logistic hinge squared quantile poisson softmax", loss,
+        "What is learnt. logistic, hinge: one of two classes; softmax: one of several; squared: a "
+        "number, its mean; quantile: a number, its quantile; poisson: a count; auto: by the labels "
+        "of the first lines."},
+       &Params::loss},
+      {{"quantile", "tau", kReal, 0, 0.9999, true, "", "0.5",
+        "Of the loss quantile: the share of labels below the prediction; 0.5: the median."},
+       &Params::quantile},
+      {{"weight", "", kText, 0, 0, false, "", "",
+        "csv: the column of the examples' weights, which is no feature."},
+       &Params::weight},
+      {{"class_weight", "", kText, 0, 0, false, "", "",
+        "Weights of the classes, CLASS=WEIGHT,CLASS=WEIGHT, those not named 1; balanced: classes "
+        "count alike, however many examples they have."},
+       &Params::class_weight},
+      {{"key", "", kText, 0, 0, false, "", "",
+        "csv: a column that names the examples, which is no feature; `shoal predict` writes it."},
+       &Params::key},
+      {{"validation", "", kText, 0, 0, false, "", "",
+        "A share of the data such as 10%, or (flag) a file, that is not learnt from but measured "
+        "after each epoch: the training ends by itself, and the best epoch's model is saved."},
+       &Params::validation},
+      {{"patience", "", kInt, 1, 100000, false, "", "3",
+        "With validation: epochs without a lower loss after which the training ends."},
+       &Params::patience},
+  };
+}
+
+// The other entries, with an algorithm's own default for `epochs`.
 template <typename Params>
 std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
   using enum ParamType;
   return {
       {{"epochs", "", kInt, epochs == "auto" ? 0.0 : 1.0, 100000, false, "", epochs,
         epochs == "auto" ? "Passes over the data; auto: 2, and more for a csv table of fewer than "
-                           "100,000 examples, up to 30."
+                           "100,000 examples, up to 30; with validation at most 100."
                          : "Passes over the data."},
        &Params::epochs},
       {{"normalize", "", kChoice, 0, 0, false, "auto rows columns none true false", "auto",
@@ -120,7 +173,9 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
 // `own`, then those of all.
 template <typename Params>
 std::vector<ParamField<Params>> WithCommonFields(std::vector<ParamField<Params>> own,
-                                                 std::string_view epochs) {
+                                                 std::string_view epochs,
+                                                 std::string_view loss = "auto") {
+  for (auto& field : ObjectiveFields<Params>(loss)) own.push_back(std::move(field));
   for (auto& field : CommonFields<Params>(epochs)) own.push_back(std::move(field));
   return own;
 }

@@ -1,39 +1,95 @@
 #include "learn/sparse/predict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <thread>
+
+#include "data/examples/classes.h"
 
 #include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/params.h"
+#include "learn/sparse/softmax_learner.h"
 
 namespace shoal::learn::sparse {
 namespace {
 
-// What one thread has read and predicted: label and margin as they are.
+// What one thread has read and predicted. Labels of two classes are as they are, those that are
+// numbers on the model's scale; NaN: missing.
 struct Part {
   std::vector<Scored> scored;
+  std::vector<ScoredClass> scored_classes;
+  std::vector<float> probabilities;  // of several classes
+  std::vector<std::string> keys;
+  bool labelled = true;  // all examples
   Scratch scratch;
   Status status;
 };
 
-Status PredictShard(const model::FactorModel& model, const data::Corpus& corpus,
-                    const data::Shard& shard, const data::ExampleOptions& options, Part* part) {
-  data::ExampleReader reader(corpus, shard, options);
-  data::ExampleSet set;
-  for (;;) {
-    set.Clear();
-    TRY_ASSIGN(const bool more, reader.Read(&set));
-    if (!more) return Status::Ok();
-    const float scale = options.csv != nullptr ? options.csv->schema.row_scale : 1.0f;
-    const std::vector<float> scales = ScalesOf(set, model.linear.normalize, scale);
-    DropFeaturesFrom(model.linear.weights.size(), &set);
+// What predictions are made with.
+struct Predictor {
+  const model::FactorModel& model;
+  const Target& target;
+  const data::ExampleOptions& options;
+
+  // The number of the class of a label; the number of classes if it is none of them.
+  uint32_t ClassOf(float label) const {
+    const size_t classes = model.linear.classes();
+    if (target.classes.empty()) {  // csv's, which are read by name
+      const bool known = label >= 0 && label < static_cast<float>(classes);
+      return static_cast<uint32_t>(known ? label : static_cast<float>(classes));
+    }
+    const std::string name = fmt::format("{}", label + 0.0f);
+    const float number = data::LabelOf(name, target.classes);
+    return static_cast<uint32_t>(std::isnan(number) ? static_cast<float>(classes) : number);
+  }
+
+  void PredictClasses(const Row& row, float label, Part* part) const {
+    const size_t classes = model.linear.classes();
+    const size_t begin = part->probabilities.size();
+    part->probabilities.resize(begin + classes);
+    float* const margins = part->probabilities.data() + begin;
+    ClassMargins(model, row, &part->scratch, margins);
+    const uint32_t number = ClassOf(label);
+    part->labelled = part->labelled && number < classes;
+    part->scored_classes.push_back(ScoreClass({margins, classes}, number));
+    const float all = LogSumExp(margins, classes);
+    for (size_t c = 0; c < classes; ++c) margins[c] = std::exp(margins[c] - all);
+  }
+
+  void PredictSet(const data::ExampleSet& set, const std::vector<float>& scales, Part* part) const {
     for (size_t i = 0; i < set.size(); ++i) {
-      const float margin = Margin(model, RowOf(set, i, scales[i]), &part->scratch);
-      part->scored.push_back({margin, set.labels[i]});
+      const Row row = RowOf(set, i, scales[i]);
+      float label = set.labels[i];
+      if (model.linear.classes() > 1) {
+        PredictClasses(row, label, part);
+        continue;
+      }
+      if (target.loss.predicts_numbers())
+        label = target.scale.Scaled(set.label_offset + static_cast<double>(label));
+      part->labelled = part->labelled && !std::isnan(label);
+      part->scored.push_back({Margin(model, row, &part->scratch), label});
+    }
+    part->keys.insert(part->keys.end(), set.keys.begin(), set.keys.end());
+  }
+
+  Status PredictShard(const data::Corpus& corpus, const data::Shard& shard, Part* part) const {
+    data::ExampleReader reader(corpus, shard, options);
+    data::ExampleSet set;
+    for (;;) {
+      set.Clear();
+      TRY_ASSIGN(const bool more, reader.Read(&set));
+      if (!more) return Status::Ok();
+      const float scale = options.csv != nullptr ? options.csv->schema.row_scale : 1.0f;
+      const std::vector<float> scales = ScalesOf(set, model.linear.normalize, scale);
+      DropFeaturesFrom(model.linear.features(), &set);
+      PredictSet(set, scales, part);
     }
   }
-}
+};
 
 // Labels −1 become 0. False if one is no class.
 bool MakeBinary(std::vector<Scored>& scored) {
@@ -67,12 +123,56 @@ std::vector<std::string> MissingColumns(const data::CsvSchema& trained,
   std::vector<std::string> missing;
   for (const std::string& name : trained.names) {
     const bool found = std::find(here.names.begin(), here.names.end(), name) != here.names.end();
-    if (!found && name != trained.label) missing.push_back(name);
+    const bool feature = name != trained.label && name != trained.weight && name != trained.key;
+    if (!found && feature) missing.push_back(name);
   }
   return missing;
 }
 
+// Joins what the threads have, in order.
+Status Collect(std::vector<Part>* parts, Part* all) {
+  for (Part& part : *parts) {
+    TRY(part.status);
+    all->scored.insert(all->scored.end(), part.scored.begin(), part.scored.end());
+    all->scored_classes.insert(all->scored_classes.end(), part.scored_classes.begin(),
+                               part.scored_classes.end());
+    all->probabilities.insert(all->probabilities.end(), part.probabilities.begin(),
+                              part.probabilities.end());
+    all->keys.insert(all->keys.end(), std::make_move_iterator(part.keys.begin()),
+                     std::make_move_iterator(part.keys.end()));
+    all->labelled = all->labelled && part.labelled;
+    part = {};
+  }
+  return Status::Ok();
+}
+
+void Measure(Part* all, bool has_labels, size_t classes, Predictions* predictions) {
+  if (!has_labels || predictions->examples == 0) return;
+  const Loss& loss = predictions->target.loss;
+  if (loss.kind == LossKind::kSoftmax) {
+    if (all->labelled) predictions->quality = MeasureQuality(all->scored_classes, classes);
+  } else if (loss.predicts_numbers()) {
+    if (all->labelled) predictions->quality = MeasureQuality(predictions->target, all->scored);
+  } else if (MakeBinary(all->scored)) {
+    predictions->quality = MeasureQuality(predictions->target, all->scored);
+  }
+}
+
 }  // namespace
+
+std::string Predictions::ClassOf(uint64_t example) const {
+  if (target.loss.predicts_numbers()) return "";
+  if (target.loss.kind == LossKind::kSoftmax) {
+    const auto begin =
+        probabilities.begin() + static_cast<std::ptrdiff_t>(example * classes.size());
+    const auto end = begin + std::ssize(classes);
+    return classes[static_cast<size_t>(std::max_element(begin, end) - begin)];
+  }
+  const bool yes =
+      target.loss.kind == LossKind::kHinge ? values[example] > 0 : probabilities[example] > 0.5f;
+  if (classes.size() == 2) return classes[yes ? 1 : 0];
+  return yes ? "1" : "0";
+}
 
 Result<Predictions> Predict(const model::FactorModel& model, const json::object& metadata,
                             const std::vector<std::string>& sources,
@@ -87,33 +187,51 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
   params.hash_bits = model.linear.hash_bits;
   params.keep_fields = model.fields > 0;
   params.fields = model.folds_fields ? model.fields : 0;
+  Predictions predictions;
+  TRY_ASSIGN(predictions.target, TargetFromJson(metadata));
+  const Target& target = predictions.target;
+  params.loss = NameOf(target.loss.kind);
+  params.key = options.key;
+  if (params.key.empty() && params.trained) params.key = params.trained->key;
+  const size_t classes = model.linear.classes();
+  predictions.classes =
+      params.trained && !params.trained->classes.empty() ? params.trained->classes : target.classes;
+  const bool several = target.loss.kind == LossKind::kSoftmax;
+  if (several != (classes > 1) || (several && predictions.classes.size() != classes))
+    return DataLoss("model.json does not name the classes of weights.bin");
   TRY_ASSIGN(const data::ExampleOptions reading, OptionsOf(params, format, corpus, false));
+  const Predictor predictor{model, target, reading};
   std::vector<Part> parts(options.threads);
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < options.threads; ++i) {
     running.emplace_back([&, i] {
       const Result<data::Shard> shard = corpus.MakeShard(i, options.threads);
       parts[i].status =
-          shard.ok() ? PredictShard(model, corpus, *shard, reading, &parts[i]) : shard.status();
+          shard.ok() ? predictor.PredictShard(corpus, *shard, &parts[i]) : shard.status();
     });
   }
   for (std::thread& thread : running) thread.join();
-  std::vector<Scored> scored;
-  for (Part& part : parts) {
-    TRY(part.status);
-    scored.insert(scored.end(), part.scored.begin(), part.scored.end());
-    part.scored = {};
-  }
-  Predictions predictions;
+  Part all;
+  TRY(Collect(&parts, &all));
   if (reading.csv != nullptr && params.trained)
     predictions.missing_columns = MissingColumns(*params.trained, reading.csv->schema);
-  if (params.trained && !params.trained->classes.empty())
-    predictions.positive = params.trained->classes.back();
-  predictions.probabilities.reserve(scored.size());
-  for (const Scored& one : scored) predictions.probabilities.push_back(Probability(one.margin));
+  if (reading.csv != nullptr && reading.csv->key != data::CsvColumns::kNone)
+    predictions.key_column = reading.csv->schema.names[reading.csv->key];
+  if (!several && predictions.classes.size() == 2) predictions.positive = predictions.classes[1];
+  predictions.examples = several ? all.scored_classes.size() : all.scored.size();
+  predictions.keys = std::move(all.keys);
+  predictions.probabilities = std::move(all.probabilities);
+  for (const Scored& one : all.scored) {
+    if (target.loss.kind == LossKind::kLogistic) {
+      predictions.probabilities.push_back(Probability(one.margin));
+    } else {
+      predictions.values.push_back(target.loss.predicts_numbers()
+                                       ? target.ValueOf(one.margin)
+                                       : static_cast<double>(one.margin));
+    }
+  }
   const bool labelled = reading.csv == nullptr || reading.csv->label != data::CsvColumns::kNone;
-  if (labelled && MakeBinary(scored) && !scored.empty())
-    predictions.quality = MeasureQuality(scored);
+  Measure(&all, labelled, classes, &predictions);
   return predictions;
 }
 

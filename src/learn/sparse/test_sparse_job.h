@@ -172,6 +172,8 @@ class SparseJob : public testing::Test {
     logistic::Params weights = linear_;
     ffm::Params by_field = ffm_;
     by_field.fields = params_.fields;
+    factors.loss = weights.loss = by_field.loss = params_.loss;
+    factors.quantile = weights.quantile = params_.quantile;
     factors.simd = weights.simd = by_field.simd = params_.simd;
     TRY_ASSIGN(const ffm::FfmLearner ffm, ffm::FfmLearner::Make(by_field));
     TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(factors));
@@ -184,7 +186,7 @@ class SparseJob : public testing::Test {
     const auto of_worker = static_cast<size_t>(index);
     if (of_worker < threads_of_.size()) setup.params.threads = threads_of_[of_worker];
     setup.sources = of_worker < sources_of_.size() ? sources_of_[of_worker] : sources_;
-    setup.held_out = {test_.string()};
+    setup.held_out = {{test_.string()}, validation_};
     setup.output = dir_.path() / output;
     setup.checkpoints = checkpoints_;
     setup.client = client.get();
@@ -247,6 +249,7 @@ class SparseJob : public testing::Test {
   data::ExampleFormat format_ = data::ExampleFormat::kLibsvm;
   Reporter reporter_{-1};
   std::vector<std::string> sources_ = {train_.string()};
+  std::vector<std::string> validation_;
   // By worker; empty: as all.
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
+#include "learn/sparse/softmax_learner.h"
 #include "learn/task/memory.h"
 
 namespace shoal::learn::sparse {
@@ -45,27 +47,25 @@ void Prefetch(const Row& row) {
   for (size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * kLine);
 }
 
-json::object QualityJson(const Quality& quality) {
-  json::object object{{"log_loss", quality.log_loss},
-                      {"accuracy", quality.accuracy},
-                      {"examples", quality.examples}};
-  if (std::isfinite(quality.auc)) object["auc"] = quality.auc;
-  return object;
-}
-
 uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
   uint64_t examples = 0;
   for (const LoadedShard& shard : shards) examples += shard.set.size();
   return examples;
 }
 
-// Runs `work(i)` for i below `count`, each in a thread of its own.
-template <typename Work>
-void InParallel(size_t count, const Work& work) {
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
-  work(0);
-  for (std::thread& thread : threads) thread.join();
+// Runs `use(row, label, bias)` for what the state has of an example: of several classes each of
+// them.
+template <typename Use>
+void ForEachClass(const WorkerSetup& setup, const StateTable& table, const Row& row, float label,
+                  std::vector<uint32_t>* room, const Use& use) {
+  const uint32_t classes = setup.learner->classes();
+  const bool bias = setup.params.bias;
+  if (classes == 1) return use(row, label, bias ? table.features() : UINT64_MAX);
+  const uint64_t biases = table.features() - classes;
+  for (uint32_t c = 0; c < classes; ++c) {
+    const float own_label = label == static_cast<float>(c) ? 1.0f : 0.0f;
+    use(ClassRow(row, classes, c, room), own_label, bias ? biases + c : UINT64_MAX);
+  }
 }
 
 }  // namespace
@@ -78,10 +78,12 @@ Status Diverged(std::string_view what) {
 }
 
 Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
-                   const std::vector<LoadedShard>& held_out, StateTable* table)
+                   const std::vector<LoadedShard>& held_out,
+                   const std::vector<LoadedShard>& validation, StateTable* table)
     : setup_(setup),
       train_(train),
       held_out_(held_out),
+      validation_(setup, validation),
       table_(table),
       exchange_lock_(setup.client, RealClock::Get()),
       rounds_(Rounds()),
@@ -126,6 +128,7 @@ void Training::TrainRound(Thread& thread) {
   if (thread.at.epoch > epoch_ || thread.at.example >= end) return;  // of an earlier life
   if (thread.ordered_epoch != epoch_) ShuffleExamples(thread);
   const Learner& learner = *setup_.learner;
+  const bool logistic = learner.loss().kind == LossKind::kLogistic;
   float* const state = table_->state();
   float* const bias = setup_.params.bias ? table_->bias() : nullptr;
   while (thread.at.example < end && !failed_.load() && !setup_.stop->load()) {
@@ -135,10 +138,12 @@ void Training::TrainRound(Thread& thread) {
       const uint32_t example = thread.order[i];
       if (i + 2 < end) Prefetch(shard.RowOf(thread.order[i + 2]));
       const float label = shard.set.labels[example];
-      const float margin = learner.Step(state, bias, shard.RowOf(example), label, &thread.scratch);
-      thread.loss += static_cast<double>(LogLoss(margin, label));
+      const Row row = shard.RowOf(example);
+      const float margin = learner.Step(state, bias, row, label, &thread.scratch);
+      const float loss = logistic ? LogLoss(margin, label) : LossOf(learner.loss(), margin, label);
+      thread.loss += static_cast<double>(loss * row.weight);
+      thread.losses += static_cast<double>(row.weight);
     }
-    thread.losses += stop - begin;
     thread.unexchanged += stop - begin;
     thread.at.example = stop;
     thread.at.trained += stop - begin;
@@ -147,7 +152,8 @@ void Training::TrainRound(Thread& thread) {
 }
 
 bool Training::IsLastRound() const {
-  return round_ + 1 == rounds_ && epoch_ + 1 == static_cast<uint64_t>(setup_.params.epochs);
+  // Any epoch's may be the last where validation ends the training.
+  return round_ + 1 == rounds_ && (setup_.params.validates || epoch_ + 1 == validation_.epochs());
 }
 
 // Decides what follows the round that has just been trained; runs while all threads meet.
@@ -234,11 +240,12 @@ void Training::UseSample(Thread& thread, SampleUse use) const {
     const uint32_t example =
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
     const Row row = shard.RowOf(example);
-    if (use == SampleUse::kExpect) {
-      table_->Expect(row);
-    } else {
-      table_->Replay(row, setup_.params.bias, weight, &thread.replay);
-    }
+    const float label = shard.set.labels[example];
+    ForEachClass(setup_, *table_, row, label, &thread.scratch.places,
+                 [&](const Row& of_class, float own_label, uint64_t bias) {
+                   if (use == SampleUse::kExpect) return table_->Expect(of_class);
+                   table_->Replay(of_class, own_label, bias, weight, &thread.replay);
+                 });
   }
 }
 
@@ -373,7 +380,7 @@ void Training::PlanRound() {
   for (Thread& thread : threads_) {
     if (thread.at.epoch < epoch_) thread.at = {epoch_, 0, thread.at.trained};
   }
-  ended_ = epoch_ == static_cast<uint64_t>(setup_.params.epochs);
+  ended_ = ended_ || epoch_ == validation_.epochs();
 }
 
 Status Training::CheckEpochs(uint64_t epochs) const {
@@ -399,20 +406,31 @@ void Training::EndEpoch() {
   EpochQuality quality;
   quality.epoch = epoch_ + 1;
   double loss = 0;
-  uint64_t losses = 0;
+  double losses = 0;
   for (Thread& thread : threads_) {
     loss += std::exchange(thread.loss, 0);
     losses += std::exchange(thread.losses, 0);
   }
-  quality.train_loss = losses == 0 ? 0 : loss / static_cast<double>(losses);
-  if (std::isnan(quality.train_loss)) Fail(Diverged("training loss"));
-  if (!held_out_.empty()) quality.held_out = Measure(Model());
-  if (std::isnan(quality.held_out.log_loss)) Fail(Diverged("held-out loss"));
+  quality.train_loss = losses == 0 ? 0 : loss / losses * setup_.meaning.target.loss_unit();
+  if (!std::isfinite(quality.train_loss)) Fail(Diverged("training loss"));
+  if (!held_out_.empty())
+    quality.held_out = MeasureModel(Model(), setup_.meaning.target, held_out_);
+  if (std::isnan(quality.held_out.loss)) Fail(Diverged("held-out loss"));
+  if (const Status fine = CheckDivergence(setup_, train_, quality); !fine.ok()) Fail(fine);
+  if (setup_.params.validates && !failed_.load()) {
+    if (setup_.workers > 1 && setup_.index == 0) {
+      if (const Status taken = table_->TakeAll(); !taken.ok()) Fail(taken);
+    }
+    const Result<Quality> validated = validation_.Add(quality.epoch, Model());
+    if (!validated.ok()) Fail(validated.status());
+    if (validated.ok()) quality.validation = *validated;
+  }
   curve_.push_back(quality);
   json::object event{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
-  if (!held_out_.empty()) event["held_out"] = QualityJson(quality.held_out);
+  if (!held_out_.empty()) event["held_out"] = ToJson(quality.held_out);
+  if (quality.validation.examples > 0) event["validation"] = ToJson(quality.validation);
   setup_.reporter->Event(event);
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   reported_ = quality;
 }
 
@@ -439,12 +457,12 @@ void Training::RunThread(Thread& thread) {
     }
     barrier_.ArriveAndWait([this] { WithinMemory([this] { PlanRound(); }); });
   }
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (--running_ == 0) done_.notify_all();
 }
 
 void Training::Fail(const Status& status) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (status_.ok()) status_ = status;
   failed_.store(true);
 }
@@ -464,23 +482,6 @@ model::FactorModel Training::Model() const {
   return model;
 }
 
-Quality Training::Measure(const model::FactorModel& model) const {
-  std::vector<Scored> scored(ExamplesOf(held_out_));
-  std::vector<size_t> begins;
-  size_t begin = 0;
-  for (const LoadedShard& shard : held_out_) {
-    begins.push_back(begin);
-    begin += shard.set.size();
-  }
-  InParallel(held_out_.size(), [&](size_t part) {
-    const LoadedShard& shard = held_out_[part];
-    Scratch scratch;
-    for (size_t i = 0; i < shard.set.size(); ++i)
-      scored[begins[part] + i] = {Margin(model, shard.RowOf(i), &scratch), shard.set.labels[i]};
-  });
-  return MeasureQuality(scored);
-}
-
 ExchangeCost Training::MeasureExchange() const {
   const ps::Counters counters = setup_.client->counters();
   return meter_.Read(RealClock::Get()->Now(), trained_.load(),
@@ -497,12 +498,14 @@ void Training::Report(bool last) {
                         {"unit", "examples"},
                         {"phase", "train"}};
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (reported_.epoch > 0) {
       const bool held_out = reported_.held_out.examples > 0;
-      progress["loss"] = held_out ? reported_.held_out.log_loss : reported_.train_loss;
-      if (held_out && std::isfinite(reported_.held_out.auc))
-        progress["auc"] = reported_.held_out.auc;
+      progress["loss"] = held_out ? reported_.held_out.loss : reported_.train_loss;
+      for (const Metric& metric : MetricsOf(reported_.held_out)) {
+        if (metric.key == "auc" || metric.key == "r2" || metric.key == "accuracy")
+          progress[metric.key] = metric.value;
+      }
     }
   }
   if (setup_.workers > 1) {
@@ -516,8 +519,8 @@ void Training::Report(bool last) {
 }
 
 Status Training::Monitor() {
-  std::unique_lock lock(mu_);
-  while (!done_.wait_for(lock, kReport, [this] { return running_ == 0; })) {
+  MutexLock lock(mu_);
+  while (!done_.wait_for(lock, kReport, [this]() REQUIRES(mu_) { return running_ == 0; })) {
     lock.unlock();
     Report(false);
     lock.lock();
@@ -534,13 +537,17 @@ Status Training::Run(std::vector<Position> from) {
     epoch_ = std::min(epoch_, from[i].epoch);
   }
   TRY(CheckStart());
-  ended_ = epoch_ >= static_cast<uint64_t>(setup_.params.epochs);
+  TRY(validation_.Recall(epoch_));
+  ended_ = epoch_ >= validation_.epochs();
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
   if (setup_.workers > 1) TRY(exchange_lock_.Connect());
   // No worker pushes before all have begun from the same state.
   if (setup_.workers > 1 && setup_.params.deterministic)
     TRY(setup_.client->Barrier("begin", kNoTimeout));
-  running_ = threads_.size();
+  {
+    const MutexLock lock(mu_);
+    running_ = threads_.size();
+  }
   std::vector<std::thread> threads;
   for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });
   const Status trained = Monitor();

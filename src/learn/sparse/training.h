@@ -7,20 +7,20 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/exchange/exchange_meter.h"
 #include "learn/sparse/exchange/state_table.h"
 #include "learn/sparse/exchange/thread_barrier.h"
 #include "learn/sparse/exchange/ticket_lock.h"
+#include "learn/sparse/objective/quality.h"
 #include "learn/sparse/position.h"
-#include "learn/sparse/quality.h"
+#include "learn/sparse/validation.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
@@ -28,8 +28,9 @@ namespace shoal::learn::sparse {
 // What was measured at an epoch's end.
 struct EpochQuality {
   uint64_t epoch = 0;     // from 1
-  double train_loss = 0;  // of this worker: each example before it was learnt from
+  double train_loss = 0;  // of this worker: each example before it was learnt from; LossOf
   Quality held_out;       // examples 0: there are none
+  Quality validation;     // likewise; of this worker
 };
 
 // That a training diverged, as `what` shows, which is no finite number.
@@ -37,9 +38,10 @@ Status Diverged(std::string_view what);
 
 class Training {
  public:
-  // All outlive it. `held_out` has a shard a thread, or none.
+  // All outlive it. `held_out` and `validation` have a shard a thread, or none.
   Training(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
-           const std::vector<LoadedShard>& held_out, StateTable* table);
+           const std::vector<LoadedShard>& held_out, const std::vector<LoadedShard>& validation,
+           StateTable* table);
 
   // Trains from there to the end, or to setup.stop; with several workers, all that was trained is
   // with the servers afterwards.
@@ -53,13 +55,12 @@ class Training {
   // Trained by this worker in all lives.
   uint64_t trained() const { return TrainedBy(Positions()); }
   const std::vector<EpochQuality>& curve() const { return curve_; }
+  const Validation& validation() const { return validation_; }
   // Of this worker, in this life.
   ExchangeCost MeasureExchange() const;
 
   // What the state stands for; computed by all threads.
   model::FactorModel Model() const;
-  // How good it is on the held-out examples.
-  Quality Measure(const model::FactorModel& model) const;
 
  private:
   struct Thread {
@@ -69,8 +70,8 @@ class Training {
     std::vector<uint32_t> order;
     std::vector<uint32_t> before;  // of the epoch before it; empty: not trained in this life
     Scratch scratch;
-    double loss = 0;  // since the epoch began
-    uint64_t losses = 0;
+    double loss = 0;           // since the epoch began
+    double losses = 0;         // their weights
     uint64_t unexchanged = 0;  // examples since the last exchange
     std::vector<float> replay;
     Status status;
@@ -120,6 +121,7 @@ class Training {
   const WorkerSetup& setup_;
   const std::vector<LoadedShard>& train_;
   const std::vector<LoadedShard>& held_out_;
+  Validation validation_;
   StateTable* const table_;
   TicketLock exchange_lock_;
   const uint64_t rounds_;
@@ -154,11 +156,11 @@ class Training {
   Duration cost_{};        // of the last one
   std::vector<EpochQuality> curve_;
 
-  std::mutex mu_;
-  std::condition_variable done_;
-  size_t running_ = 0;     // guarded by mu_
-  Status status_;          // guarded by mu_; the first error
-  EpochQuality reported_;  // guarded by mu_; the latest of curve_
+  Mutex mu_;
+  CondVar done_;
+  size_t running_ GUARDED_BY(mu_) = 0;
+  Status status_ GUARDED_BY(mu_);          // the first error
+  EpochQuality reported_ GUARDED_BY(mu_);  // the latest of curve_
 };
 
 }  // namespace shoal::learn::sparse

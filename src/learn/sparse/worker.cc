@@ -15,6 +15,8 @@
 #include "learn/preflight.h"
 #include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
+#include "learn/sparse/objective/labels.h"
+#include "learn/sparse/softmax_learner.h"
 #include "learn/sparse/training.h"
 #include "learn/task/memory.h"
 #include "learn/task/model_output.h"
@@ -31,12 +33,16 @@ constexpr auto kDrainTimeout = std::chrono::seconds(4);
 constexpr auto kPollInterval = std::chrono::milliseconds(50);  // whether a server came back
 constexpr int kPollsBetweenPublishes = 20;
 constexpr uint64_t kPage = 4096;
+constexpr int64_t kMostValidatedEpochs = 100;
+constexpr uint64_t kMostClassWeights = 1u << 27;
 
 // The examples of this worker and, for worker 0, those held out.
 struct Data {
-  data::ExampleOptions options;  // with which `train` was read
+  data::ExampleOptions options;        // with which `train` was read
+  std::optional<data::Corpus> corpus;  // from which
   std::vector<LoadedShard> train;
   std::vector<LoadedShard> held_out;
+  std::vector<LoadedShard> validation;
 };
 
 // What parameters say, whatever was seen.
@@ -47,7 +53,7 @@ FeatureExtent WithDefaults(const CommonParams& params, FeatureExtent seen) {
 }
 
 Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uint64_t parts,
-                                  const std::vector<LoadedShard>& shards) {
+                                  const std::vector<LoadedShard>& shards, const Loss& loss) {
   PartSummary share;
   share.corpus = corpus.fingerprint();
   share.files = corpus.files().size();
@@ -62,12 +68,21 @@ Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uin
     share.columns.resize(std::max(share.columns.size(), shard.set.columns.size()));
     for (size_t i = 0; i < shard.set.columns.size(); ++i)
       share.columns[i].Merge(shard.set.columns[i]);
-    for (const std::string& name : shard.set.classes) {
-      const auto known = std::find(share.classes.begin(), share.classes.end(), name);
-      if (known == share.classes.end()) share.classes.push_back(name);
-    }
+    CountLabels(shard.set, loss, &share);
   }
   return share;
+}
+
+// The share of each shard that is not learnt from.
+Status SplitValidation(const WorkerSetup& setup, Data* data) {
+  TRY_ASSIGN(const double share, ValidationShare(setup.params.validation));
+  data->validation.clear();
+  for (size_t i = 0; share > 0 && i < data->train.size(); ++i) {
+    const uint64_t shard = setup.part.own * data->train.size() + i;
+    const auto seed = static_cast<uint64_t>(setup.params.seed) * 0x1'0000 + shard;
+    data->validation.push_back(TakeShare(share, seed, &data->train[i]));
+  }
+  return Status::Ok();
 }
 
 Result<Data> ReadData(WorkerSetup& setup) {
@@ -90,18 +105,39 @@ Result<Data> ReadData(WorkerSetup& setup) {
   const data::Corpus& corpus = near.corpus;
   Data data;
   TRY_ASSIGN(data.options, OptionsOf(setup.params, setup.format, corpus, true));
-  if (data.options.csv != nullptr) setup.columns = data.options.csv->schema;
+  if (data.options.csv != nullptr) setup.meaning.columns = data.options.csv->schema;
   const bool rows = setup.normalization == Normalization::kRows;
   TRY_ASSIGN(data.train, LoadShards(corpus, part, workers, threads, data.options, rows));
-  TRY_ASSIGN(setup.share, SummarizePart(whole, part, workers, data.train));
+  for (LoadedShard& shard : data.train) {
+    if (setup.meaning.target.loss.kind == LossKind::kSoftmax && shard.set.classes.empty())
+      TRY(data::IndexLabels(&shard.set));
+  }
+  TRY(SplitValidation(setup, &data));
+  TRY_ASSIGN(setup.share,
+             SummarizePart(whole, part, workers, data.train, setup.meaning.target.loss));
+  data.corpus = corpus;
   return data;
 }
 
-// Names the labels of the classes that all workers have seen.
-Status NameLabels(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
-  if (!data->options.raw_labels || all.total() == 0) return Status::Ok();
-  TRY_ASSIGN(setup.columns->classes, data::OrderClasses(all.classes, setup.params.positive));
-  for (LoadedShard& shard : data->train) data::SetLabels(setup.columns->classes, &shard.set);
+// Of several classes: fewer hashed features, so that the weights of all of them fit into 2^27 where
+// hash_bits was not given. The data is read again.
+Status HashForClasses(WorkerSetup& setup, bool chosen, Data* data) {
+  const uint64_t classes = ClassesOf(setup);
+  if (chosen || classes < 2 || setup.format != data::ExampleFormat::kCsv) return Status::Ok();
+  int64_t bits = setup.params.hash_bits;
+  while (bits > 1 && (classes << bits) > kMostClassWeights) --bits;
+  if (bits == setup.params.hash_bits) return Status::Ok();
+  setup.params.hash_bits = bits;
+  data->options.hash_bits = static_cast<int>(bits);
+  const bool rows = setup.normalization == Normalization::kRows;
+  data->train.clear();
+  TRY_ASSIGN(data->train,
+             LoadShards(*data->corpus, setup.part.own, static_cast<uint64_t>(setup.workers),
+                        static_cast<uint64_t>(setup.params.threads), data->options, rows));
+  TRY(SplitValidation(setup, data));
+  for (auto* const shards : {&data->train, &data->validation}) {
+    for (LoadedShard& shard : *shards) data::SetLabels(setup.meaning.columns->classes, &shard.set);
+  }
   return Status::Ok();
 }
 
@@ -119,21 +155,35 @@ Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
   }
   const float row_scale = data::RowScaleOf(all.columns, all.total());
   const auto scaled = data->options.csv->WithScales(std::move(scales), row_scale);
-  setup.columns->scales = scaled->schema.scales;
-  setup.columns->row_scale = row_scale;
-  return ScaleShards(data->options, *scaled, &data->train);
+  setup.meaning.columns->scales = scaled->schema.scales;
+  setup.meaning.columns->row_scale = row_scale;
+  TRY(ScaleShards(data->options, *scaled, &data->train));
+  return ScaleShards(data->options, *scaled, &data->validation);
 }
 
-// By worker 0, as the training data.
-Status ReadHeldOut(const WorkerSetup& setup, Data* data) {
-  if (setup.index != 0 || setup.held_out.empty()) return Status::Ok();
-  TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
+// Files that are not learnt from, read as the training data.
+Result<std::vector<LoadedShard>> ReadAsTrained(const WorkerSetup& setup,
+                                               const std::vector<std::string>& files) {
+  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(files));
   CommonParams as_trained = setup.params;
-  as_trained.trained = setup.columns;
-  TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, held_out, true));
+  as_trained.trained = setup.meaning.columns;
+  TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, corpus, true));
   const auto threads = static_cast<uint64_t>(setup.params.threads);
   const bool rows = setup.normalization == Normalization::kRows;
-  TRY_ASSIGN(data->held_out, LoadShards(held_out, 0, 1, threads, own, rows));
+  TRY_ASSIGN(std::vector<LoadedShard> shards, LoadShards(corpus, 0, 1, threads, own, rows));
+  for (LoadedShard& shard : shards) TRY(NameHeldOutLabels(setup.meaning.target, &shard.set));
+  return shards;
+}
+
+// By worker 0.
+Status ReadHeldOut(const WorkerSetup& setup, Data* data) {
+  if (setup.index != 0) return Status::Ok();
+  if (!setup.held_out.test.empty()) {
+    TRY_ASSIGN(data->held_out, ReadAsTrained(setup, setup.held_out.test));
+  }
+  if (!setup.held_out.validation.empty()) {
+    TRY_ASSIGN(data->validation, ReadAsTrained(setup, setup.held_out.validation));
+  }
   return Status::Ok();
 }
 
@@ -157,15 +207,6 @@ bool IsResumed(const std::vector<Position>& from) {
                      [](const Position& at) { return !(at == Position{}); });
 }
 
-json::object QualityMetadata(const Quality& quality) {
-  json::object metadata{{"log_loss", quality.log_loss},
-                        {"accuracy", quality.accuracy},
-                        {"examples", quality.examples},
-                        {"positives", quality.positives}};
-  if (std::isfinite(quality.auc)) metadata["auc"] = quality.auc;
-  return metadata;
-}
-
 json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                         const WorkerOutcome& outcome, const model::FactorModel& model) {
   json::object parameters;
@@ -173,7 +214,8 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
   json::array epochs;
   for (const EpochQuality& quality : training.curve()) {
     json::object epoch{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
-    if (quality.held_out.examples > 0) epoch["held_out"] = QualityMetadata(quality.held_out);
+    if (quality.held_out.examples > 0) epoch["held_out"] = ToJson(quality.held_out);
+    if (quality.validation.examples > 0) epoch["validation"] = quality.validation.loss;
     epochs.push_back(std::move(epoch));
   }
   json::array files;
@@ -186,6 +228,7 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                          {{"features", model.linear.weights.size()},
                           {"nonzero", nonzero},
                           {"bias", model.linear.bias},
+                          {"classes", model.linear.classes()},
                           {"hash_bits", model.linear.hash_bits},
                           {"normalize", model.linear.normalize},
                           {"factors", model.factors},
@@ -207,8 +250,14 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                                                     {"waiting_share", cost.waited},
                                                     {"bytes_per_example", cost.bytes_per_example}};
   }
-  if (setup.columns) metadata["data"].as_object()["columns"] = ToJson(*setup.columns);
-  if (outcome.held_out.examples > 0) metadata["held_out"] = QualityMetadata(outcome.held_out);
+  metadata["target"] = ToJson(setup.meaning.target);
+  if (setup.meaning.columns)
+    metadata["data"].as_object()["columns"] = ToJson(*setup.meaning.columns);
+  if (outcome.best_epoch > 0) {
+    metadata["best_epoch"] = outcome.best_epoch;
+    metadata["validation"] = ToJson(outcome.validation);
+  }
+  if (outcome.held_out.examples > 0) metadata["held_out"] = ToJson(outcome.held_out);
   return metadata;
 }
 
@@ -286,7 +335,7 @@ class ProgressPublisher {
  public:
   ProgressPublisher(ps::Client* client, std::string progress)
       : thread_([client, progress = std::move(progress)](const std::stop_token& stop) {
-          std::mutex mu;
+          std::mutex mu;  // not checked: only the thread's own
           std::condition_variable_any stopped;
           std::unique_lock lock(mu);
           int64_t told = -1;  // at how many restarts
@@ -330,7 +379,8 @@ Status CheckFinite(const model::FactorModel& model) {
   const auto finite = [](const auto& values) {
     return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
   };
-  if (std::isfinite(model.linear.bias) && finite(model.linear.weights) && finite(model.v))
+  if (std::isfinite(model.linear.bias) && finite(model.linear.biases) &&
+      finite(model.linear.weights) && finite(model.v))
     return Status::Ok();
   return Diverged("model");
 }
@@ -342,13 +392,22 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
     TRY(table->Pull(0, 1, StateTable::RowSet::kAll));
     table->Adopt(0, 1);
   }
-  const model::FactorModel model = training.Model();
+  const model::FactorModel* const best = training.validation().best_model();
+  const model::FactorModel model = best != nullptr ? *best : training.Model();
   TRY(CheckFinite(model));
+  if (best != nullptr) {
+    outcome->best_epoch = training.validation().state().best_epoch;
+    for (const EpochQuality& epoch : training.curve()) {
+      if (epoch.epoch == outcome->best_epoch) outcome->validation = epoch.validation;
+    }
+  }
   if (!data.held_out.empty()) {
     // With one worker nothing has changed since the last epoch was measured.
-    const bool known = setup.workers == 1 && !outcome->drained && !training.curve().empty();
-    outcome->held_out = known ? training.curve().back().held_out : training.Measure(model);
-    if (std::isnan(outcome->held_out.log_loss)) return Diverged("held-out loss");
+    const bool known =
+        best == nullptr && setup.workers == 1 && !outcome->drained && !training.curve().empty();
+    outcome->held_out = known ? training.curve().back().held_out
+                              : MeasureModel(model, setup.meaning.target, data.held_out);
+    if (std::isnan(outcome->held_out.loss)) return Diverged("held-out loss");
   }
   return Save(setup, training, model, outcome);
 }
@@ -370,11 +429,39 @@ uint64_t PagesOf(const std::vector<LoadedShard>& shards, uint64_t feature_bytes,
   return pages;
 }
 
+// Features of the state: of several classes that of each and its bias (softmax_learner.h).
+uint64_t StateFeatures(const WorkerSetup& setup) {
+  const uint64_t features = setup.share.extent.features;
+  const uint64_t classes = setup.learner->classes();
+  return classes == 1 ? features : (features + 1) * classes;
+}
+
+void UseFeatures(const WorkerSetup& setup, const Data& data, StateTable* table) {
+  const uint32_t classes = setup.learner->classes();
+  for (const LoadedShard& shard : data.train) {
+    const std::span<const uint32_t> features{shard.set.features.data(), shard.set.features.size()};
+    if (classes == 1) {
+      table->Use(features);
+      continue;
+    }
+    std::vector<uint32_t> all;
+    for (const uint32_t feature : features) {
+      all.clear();
+      for (uint32_t c = 0; c < classes; ++c) all.push_back(feature * classes + c);
+      table->Use(all);
+    }
+  }
+  std::vector<uint32_t> biases;
+  for (uint32_t c = 0; classes > 1 && c < classes; ++c)
+    biases.push_back(static_cast<uint32_t>(setup.share.extent.features * classes + c));
+  table->Use(biases);
+}
+
 // The state of the features, twice more for exchanges with the servers, and the model that is made
 // of it in the end, against the memory that is free. Where all of it does not fit, only what will
 // be written counts: of hashed features most do not exist.
 Status CheckFits(const WorkerSetup& setup, const Data& data) {
-  const uint64_t features = setup.share.extent.features;
+  const uint64_t features = StateFeatures(setup);
   const uint64_t state = setup.learner->width() * sizeof(float);
   const bool exchanges = setup.workers > 1 || setup.checkpoints;
   const uint64_t copies = exchanges ? 3 : 1;
@@ -389,7 +476,9 @@ Status CheckFits(const WorkerSetup& setup, const Data& data) {
   const bool all = setup.workers > 1 && setup.index == 0;
   const uint64_t written =
       all ? features * state
-          : std::min(features * state, PagesOf(data.train, state, features) * kPage);
+          : std::min(features * state, PagesOf(data.train, state * setup.learner->classes(),
+                                               setup.share.extent.features) *
+                                           kPage);
   return CheckMemory(copies * written + written / 2 + weights, free, advice);
 }
 
@@ -397,17 +486,18 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
                                    Data& data, std::vector<Position> from) {
   const uint64_t features = setup.share.extent.features;
   TRY(CheckFits(setup, data));
-  TRY_ASSIGN(const std::unique_ptr<StateTable> table,
-             StateTable::Make(setup.client, features, setup.learner, setup.params.simd));
-  for (const LoadedShard& shard : data.train) {
-    if (setup.workers > 1) table->Use({shard.set.features.data(), shard.set.features.size()});
-  }
+  TRY_ASSIGN(
+      const std::unique_ptr<StateTable> table,
+      StateTable::Make(setup.client, StateFeatures(setup), setup.learner, setup.params.simd));
+  if (setup.workers > 1) UseFeatures(setup, data, table.get());
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed = IsResumed(from);
   if (resumed) TRY(table->Connect());
-  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(features, &shard.set);
+  for (auto* const shards : {&data.held_out, &data.validation}) {
+    for (LoadedShard& shard : *shards) DropFeaturesFrom(features, &shard.set);
+  }
 
-  Training training(setup, data.train, data.held_out, table.get());
+  Training training(setup, data.train, data.held_out, data.validation, table.get());
   const TimePoint begin = RealClock::Get()->Now();
   TRY(training.Run(std::move(from)));
   const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begin).count();
@@ -418,7 +508,9 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
   if (!training.curve().empty()) outcome.train_loss = training.curve().back().train_loss;
   const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
-  JobProgress heard(setup, agreed);
+  WorkerSetup ended = setup;  // where validation has decided when
+  ended.params.epochs = static_cast<int64_t>(training.validation().epochs());
+  JobProgress heard(ended, agreed);
   TRY(AwaitOthers(setup, outcome.drained, training.Positions(), &heard));
   if (setup.index != 0) return outcome;
   // An older model is better than one that has seen nothing.
@@ -426,7 +518,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
     return Cancelled("stopped before anything was trained; nothing is saved");
 
   outcome.job.trained = setup.workers == 1 ? training.trained() : heard.trained();
-  outcome.job.epochs = static_cast<uint64_t>(setup.params.epochs);
+  outcome.job.epochs = training.validation().epochs();
   outcome.job.counted = agreed.total();
   const Status conserved = CheckTrainedCount(outcome.job, "the job");
   outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
@@ -446,15 +538,21 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   if (setup.params.deterministic) setup.params.threads = 1;
   if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)
     setup.params.hash_bits = kCsvHashBits;
+  setup.meaning.target.loss = LossFor(setup.params);
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
   TRY_ASSIGN(setup.normalization, NormalizationOf(setup.params.normalize, setup.format));
   TRY_ASSIGN(Data data, ReadData(setup));
   TRY_ASSIGN(const DatasetSummary agreed, CollectPartSummaries(setup, IsResumed(from)));
-  if (setup.params.epochs == 0)
-    setup.params.epochs = EpochsFor(agreed.total(), setup.normalization);
-  TRY(NameLabels(setup, agreed, &data));
+  setup.params.validates = !setup.params.validation.empty() || !setup.held_out.validation.empty();
+  if (setup.params.epochs == 0) {
+    setup.params.epochs = setup.params.validates ? kMostValidatedEpochs
+                                                 : EpochsFor(agreed.total(), setup.normalization);
+  }
+  TRY(NameLabels(agreed, data.options.raw_labels, &setup, {&data.train, &data.validation}));
+  TRY(HashForClasses(setup, given.params.hash_bits != 0, &data));
+  TRY(WeighExamples(setup, agreed, &data.train));
   TRY(ScaleColumns(setup, agreed, &data));
   TRY(ReadHeldOut(setup, &data));
   setup.share.extent = WithDefaults(setup.params, agreed.extent);
@@ -468,6 +566,17 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   if (setup.params.keep_fields) {
     TRY_ASSIGN(own_learner, setup.learner->ForFields(setup.share.extent.fields));
     setup.learner = own_learner.get();
+  }
+  std::optional<SoftmaxLearner> of_classes;
+  if (const size_t classes = ClassesOf(setup); classes > 1) {
+    const uint64_t features = setup.share.extent.features;
+    if ((features + 1) * classes >= model::kMaxLinearWeights) {
+      return InvalidArgument(fmt::format(
+          "{} classes of {} features are more than 2^32 weights; hash the features to fewer "
+          "(hash_bits)",
+          classes, features));
+    }
+    setup.learner = &of_classes.emplace(setup.learner, static_cast<uint32_t>(classes), features);
   }
   Result<WorkerOutcome> outcome = TrainAndSave(setup, agreed, data, std::move(from));
   if (outcome.ok()) TRY(setup.client->Leave());

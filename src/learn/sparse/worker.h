@@ -17,12 +17,25 @@
 #include "learn/sparse/exchange/exchange_meter.h"
 #include "learn/sparse/exchange/part_summary.h"
 #include "learn/sparse/learner.h"
+#include "learn/sparse/objective/label_scale.h"
+#include "learn/sparse/objective/quality.h"
 #include "learn/sparse/params.h"
-#include "learn/sparse/quality.h"
 #include "learn/task/task.h"
 #include "ps/client/client.h"
 
 namespace shoal::learn::sparse {
+
+// What columns and labels came to mean.
+struct DataMeaning {
+  std::optional<data::CsvSchema> columns;  // of csv
+  Target target;
+};
+
+// May be empty.
+struct HeldOutFiles {
+  std::vector<std::string> test;
+  std::vector<std::string> validation;
+};
 
 struct WorkerSetup {
   int index = 0;
@@ -39,8 +52,8 @@ struct WorkerSetup {
   DataCacheOptions data_cache;
   PartAssignment part;                      // set by RunWorker, as the next
   PartSummary share;                        // what this worker has of the data
-  std::optional<data::CsvSchema> columns;   // likewise, for csv
-  std::vector<std::string> held_out;        // read by worker 0; may be empty
+  DataMeaning meaning;                      // likewise
+  HeldOutFiles held_out;                    // read by worker 0
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers
   ps::Client* client = nullptr;             // not owned
@@ -58,9 +71,11 @@ struct WorkerOutcome {
   uint64_t examples = 0;  // trained by this worker in this life
   TrainedCount job;       // worker 0: of all workers in all lives
   double examples_per_second = 0;
-  ExchangeCost exchange;  // of several workers
-  double train_loss = 0;  // of the last epoch, each example before it was learnt from
-  Quality held_out;       // worker 0; examples 0: there are none
+  ExchangeCost exchange;    // of several workers
+  double train_loss = 0;    // of the last epoch, each example before it was learnt from
+  Quality held_out;         // worker 0; examples 0: there are none
+  uint64_t best_epoch = 0;  // worker 0: of the model, where there is validation; from 1
+  Quality validation;       // likewise: of that epoch
   bool drained = false;
   std::string digest;  // of the model; worker 0
 };

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "learn/params/params.h"
 #include "ps/client/admin.h"
 
@@ -40,15 +40,15 @@ struct CheckpointTimer::State {
   std::chrono::milliseconds every{0};
   ps::ClientOptions options;
   ps::Members* members = nullptr;
-  std::mutex mu;
-  std::condition_variable changed;
-  bool stop = false;  // guarded by mu
+  Mutex mu;
+  CondVar changed;
+  bool stop GUARDED_BY(mu) = false;
   std::thread thread;
 
   // False when the timer has to stop.
   bool Sleep(std::chrono::milliseconds time) {
-    std::unique_lock lock(mu);
-    return !changed.wait_for(lock, time, [this] { return stop; });
+    MutexLock lock(mu);
+    return !changed.wait_for(lock, time, [this]() REQUIRES(mu) { return stop; });
   }
 
   void TakeCheckpoints() {
@@ -89,7 +89,7 @@ std::unique_ptr<CheckpointTimer> CheckpointTimer::Start(const Task& task, ps::Me
   // Workers that ended abnormally send no markers: the destructor does not wait for a checkpoint
   // with them.
   timer->state_->options.interrupted = [state = timer->state_.get()] {
-    const std::lock_guard lock(state->mu);
+    const MutexLock lock(state->mu);
     return state->stop;
   };
   timer->state_->members = members;
@@ -99,7 +99,7 @@ std::unique_ptr<CheckpointTimer> CheckpointTimer::Start(const Task& task, ps::Me
 
 CheckpointTimer::~CheckpointTimer() {
   {
-    const std::lock_guard lock(state_->mu);
+    const MutexLock lock(state_->mu);
     state_->stop = true;
   }
   state_->changed.notify_all();

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "host/process/process_usage.h"
 #include "job/execution/job_dir.h"
 
@@ -137,25 +138,25 @@ Result<std::unique_ptr<FileMembers>> FileMembers::Make(const Environment& env) {
 }
 
 ps::MemberView FileMembers::Current() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   Refresh();
   return view_.members;
 }
 
 std::vector<int> FileMembers::EndedWorkers() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   Refresh();
   return view_.ended;
 }
 
 bool FileMembers::HasLiveWorkers() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   Refresh();
   return !view_.ending && static_cast<int>(view_.ended.size()) < view_.workers_there;
 }
 
 bool FileMembers::IsJobEnding() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   Refresh();
   return view_.ending;
 }

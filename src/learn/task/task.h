@@ -10,13 +10,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "job/spec/job.h"
 #include "learn/coordination/reporter.h"
@@ -51,16 +51,16 @@ class FileMembers final : public ps::Members {
   FileMembers(std::filesystem::path file, View view)
       : file_(std::move(file)), view_(std::move(view)) {}
   static Result<View> ViewOf(const std::string& text);
-  void Refresh();
+  void Refresh() REQUIRES(mu_);
   struct Stamp {
     int64_t mtime_ns = 0;
     uint64_t inode = 0;
     bool operator==(const Stamp&) const = default;
   };
   const std::filesystem::path file_;  // empty: constant description
-  std::mutex mu_;
-  View view_;    // guarded by mu_
-  Stamp stamp_;  // guarded by mu_
+  Mutex mu_;
+  View view_ GUARDED_BY(mu_);
+  Stamp stamp_ GUARDED_BY(mu_);
 };
 
 // One task of a training job. Constant after Make, except for the stop flags.

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::learn::word2vec {
 namespace {
@@ -240,7 +241,7 @@ Status Training::Publish(Thread& thread) {
   const Trainer::Loss loss = thread.trainer->TakeLoss();
   if (!std::isfinite(loss.sum)) return Diverged("the loss");
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     loss_ += loss.sum;
     pairs_ += static_cast<double>(loss.pairs);
   }
@@ -294,13 +295,13 @@ Status Training::TrainThread(Thread& thread) {
 void Training::RunThread(Thread& thread) {
   const Status status = TrainThread(thread);
   if (!status.ok()) Fail(status);
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   --running_;
   ended_.notify_all();
 }
 
 void Training::Fail(const Status& status) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (status_.ok()) status_ = status;
   failed_.store(true);
 }
@@ -313,7 +314,7 @@ Status Training::PublishProgress(WorkerState state) {
   mine.rounds = own_total_ / between_workers_.round_words() + 1;
   mine.bytes = static_cast<double>(WireBytes() - bytes_before_);
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     mine.loss = loss_;
     mine.pairs = pairs_;
   }
@@ -386,8 +387,8 @@ Status Training::RepairServers() {
 }
 
 Status Training::Monitor() {
-  std::unique_lock lock(mu_);
-  while (!ended_.wait_for(lock, kMonitor, [this] { return running_ == 0; })) {
+  MutexLock lock(mu_);
+  while (!ended_.wait_for(lock, kMonitor, [this]() REQUIRES(mu_) { return running_ == 0; })) {
     lock.unlock();
     Status status = RepairServers();
     if (status.ok() && !setup_.params.deterministic)
@@ -419,7 +420,10 @@ Status Training::Run(std::vector<Position> from) {
     TRY(PublishProgress(WorkerState::kRunning));
     rounds_ = all_.rounds;
   }
-  running_ = threads_.size();
+  {
+    const MutexLock lock(mu_);
+    running_ = threads_.size();
+  }
   std::vector<std::thread> threads;
   for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });
   const Status trained = Monitor();

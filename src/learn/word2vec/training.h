@@ -5,14 +5,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "data/text/encoder.h"
 #include "data/text/vocabulary.h"
@@ -130,12 +129,12 @@ class Training {
   uint64_t bytes_before_ = 0;
   bool drained_ = false;
 
-  std::mutex mu_;
-  std::condition_variable ended_;
-  size_t running_ = 0;  // guarded by mu_
-  Status status_;       // guarded by mu_; the first error
-  double loss_ = 0;     // guarded by mu_; sums over the whole training
-  double pairs_ = 0;    // guarded by mu_
+  Mutex mu_;
+  CondVar ended_;
+  size_t running_ GUARDED_BY(mu_) = 0;
+  Status status_ GUARDED_BY(mu_);    // the first error
+  double loss_ GUARDED_BY(mu_) = 0;  // sums over the whole training
+  double pairs_ GUARDED_BY(mu_) = 0;
 
   // Owned by the thread that calls Run.
   JobProgress::Totals all_;

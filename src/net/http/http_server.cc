@@ -9,13 +9,13 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <condition_variable>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "net/address.h"
 #include "net/event_loop.h"
 #include "net/http/server_connection.h"
@@ -90,7 +90,7 @@ class ServerThread final : public ConnectionOwner {
   void Remove(ServerConnection* connection) override {
     connections_.erase(connection);
     if (core_->connections > 0) return;
-    const std::lock_guard lock(core_->empty_mu);
+    const MutexLock lock(core_->empty_mu);
     core_->empty.notify_all();
   }
   Loop* loop() { return &loop_; }
@@ -214,7 +214,7 @@ class BeastHttpServer final : public HttpServer {
     StopAccepting();
     for (const auto& thread : threads_) thread->FinishAll();
     {
-      std::unique_lock lock(core_->empty_mu);
+      MutexLock lock(core_->empty_mu);
       core_->empty.wait_for(lock, limit, [this] { return core_->connections == 0; });
     }
     for (const auto& thread : threads_) thread->CloseAllSoon();

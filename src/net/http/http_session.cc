@@ -8,6 +8,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/mutex.h"
 #include "net/address.h"
 #include "net/http_exchange.h"
 
@@ -111,12 +112,12 @@ struct HttpSession::Impl {
   std::string text;
   HttpSessionOptions options;
   Location home;  // its target is the prefix
-  std::mutex mu;
+  Mutex mu;
   std::map<std::string, Server> servers;  // by URL without path
   std::atomic<size_t> made{0};
 
   Result<Server*> Find(const Location& place) {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     const auto found = servers.find(place.url());
     if (found != servers.end()) return &found->second;
     TlsOptions tls = options.tls;
@@ -132,7 +133,7 @@ struct HttpSession::Impl {
 
   // A kept connection on which nothing has come meanwhile, not even its end; null: none.
   std::unique_ptr<ByteChannel> TakeIdle(Server* server) {
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     const TimePoint now = options.clock->Now();
     while (!server->idle.empty() && now - server->idle.front().since > options.idle_time)
       server->idle.pop_front();
@@ -147,7 +148,7 @@ struct HttpSession::Impl {
 
   void Keep(Server* server, std::unique_ptr<ByteChannel> channel) {
     if (channel == nullptr) return;
-    const std::lock_guard lock(mu);
+    const MutexLock lock(mu);
     server->idle.push_back({std::move(channel), options.clock->Now()});
     if (server->idle.size() > options.idle_connections) server->idle.pop_front();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "net/http/server_websocket.h"
 
 namespace shoal::net {
@@ -104,7 +105,7 @@ ServerReplyStream::~ServerReplyStream() {
 }
 
 bool ServerReplyStream::Write(std::string_view bytes) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (closed_ || finished_) return false;
   if (bytes.empty()) return true;
   if (pending_.size() + given_ + bytes.size() > most_queued_) {
@@ -120,18 +121,18 @@ bool ServerReplyStream::Write(std::string_view bytes) {
 }
 
 size_t ServerReplyStream::queued_bytes() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return pending_.size() + given_;
 }
 
 void ServerReplyStream::OnDrained(std::function<void()> fn) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (!closed_ && !finished_) on_drained_ = std::move(fn);
 }
 
 void ServerReplyStream::OnClosed(std::function<void()> fn) {
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (finished_) return;
     if (!closed_) {
       on_closed_ = std::move(fn);
@@ -144,7 +145,7 @@ void ServerReplyStream::OnClosed(std::function<void()> fn) {
 
 void ServerReplyStream::Finish() {
   std::function<void()> dropped[2];
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (closed_ || std::exchange(finished_, true)) return;
   dropped[0].swap(on_drained_);
   dropped[1].swap(on_closed_);
@@ -156,7 +157,7 @@ void ServerReplyStream::Flush() {
   std::string part;
   bool last = false;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     flush_posted_ = false;
     if (closed_) return;
     part.swap(pending_);
@@ -169,7 +170,7 @@ void ServerReplyStream::Flush() {
 void ServerReplyStream::SetQueued(size_t bytes) {
   std::function<void()> fn;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     given_ = bytes;
     if (closed_ || finished_ || bytes > 0 || !pending_.empty()) return;
     if (!std::exchange(undrained_, false)) return;
@@ -182,7 +183,7 @@ void ServerReplyStream::EndFromPeer() {
   std::function<void()> fn;
   std::function<void()> dropped;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (std::exchange(closed_, true)) return;
     fn.swap(on_closed_);
     dropped.swap(on_drained_);

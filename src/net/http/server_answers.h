@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "net/http/server_connection.h"
 #include "net/http/server_exchange.h"
 
@@ -41,7 +41,7 @@ class ServerReplyStream final : public HttpReplyStream,
 
   const std::shared_ptr<ServerConnection> connection_;
   const size_t most_queued_;
-  mutable std::mutex mu_;
+  mutable Mutex mu_;
   std::string pending_;     // not given to the connection yet
   size_t given_ = 0;        // queued by the connection
   bool undrained_ = false;  // something was queued since the last OnDrained

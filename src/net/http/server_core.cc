@@ -4,25 +4,26 @@
 
 #include <cstring>
 
+#include "base/mutex.h"
 #include "net/address.h"
 
 namespace shoal::net {
 
 bool LoopPort::Post(std::function<void()> fn) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (loop_ == nullptr) return false;
   loop_->Post(std::move(fn));
   return true;
 }
 
 void LoopPort::End() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   loop_ = nullptr;
   thread_ = std::thread::id();
 }
 
 bool PeerCounts::Add(const std::string& key, size_t most) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   size_t& count = counts_[key];
   if (count >= most) {
     if (count == 0) counts_.erase(key);
@@ -33,7 +34,7 @@ bool PeerCounts::Add(const std::string& key, size_t most) {
 }
 
 void PeerCounts::Remove(const std::string& key) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto found = counts_.find(key);
   if (found != counts_.end() && --found->second == 0) counts_.erase(found);
 }

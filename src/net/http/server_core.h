@@ -3,15 +3,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "net/event_loop.h"
 #include "net/http/http_server.h"
 #include "net/http/server_tls.h"
@@ -32,7 +31,7 @@ class LoopPort {
   void End();
 
  private:
-  std::mutex mu_;
+  Mutex mu_;
   Loop* loop_;
   std::atomic<std::thread::id> thread_;
 };
@@ -45,7 +44,7 @@ class PeerCounts {
   void Remove(const std::string& key);
 
  private:
-  std::mutex mu_;
+  Mutex mu_;
   std::map<std::string, size_t> counts_;
 };
 
@@ -66,8 +65,8 @@ struct ServerCore {
   std::atomic<uint64_t> bad_requests{0};
   std::atomic<uint64_t> accept_errors{0};
 
-  std::mutex empty_mu;
-  std::condition_variable empty;  // no connection is open
+  Mutex empty_mu;
+  CondVar empty;  // no connection is open
 
   TimePoint Now() const { return options.clock->Now(); }
 };

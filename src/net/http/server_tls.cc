@@ -8,10 +8,10 @@
 #include <boost/asio/ssl/context.hpp>
 #include <climits>
 #include <filesystem>
-#include <mutex>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "net/http/self_signed.h"
 
 namespace shoal::net {
@@ -132,7 +132,7 @@ class FileTls final : public ServerTls {
     const FileStamp key_stamp = StampOf(key_file_);
     std::string fingerprint;
     auto context = LoadContext(certificate_file_, key_file_, &fingerprint);
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     certificate_stamp_ = certificate_stamp;
     key_stamp_ = key_stamp;
     TRY(context.status());
@@ -142,12 +142,12 @@ class FileTls final : public ServerTls {
   }
 
   std::string fingerprint() const override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     return fingerprint_;
   }
 
   std::shared_ptr<ssl::context> context() const override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     return context_;
   }
 
@@ -155,7 +155,7 @@ class FileTls final : public ServerTls {
     const FileStamp certificate_stamp = StampOf(certificate_file_);
     const FileStamp key_stamp = StampOf(key_file_);
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       if (certificate_stamp == certificate_stamp_ && key_stamp == key_stamp_) return;
     }
     const Status loaded = Load();
@@ -169,7 +169,7 @@ class FileTls final : public ServerTls {
  private:
   const std::string certificate_file_;
   const std::string key_file_;
-  mutable std::mutex mu_;
+  mutable Mutex mu_;
   std::shared_ptr<ssl::context> context_;
   std::string fingerprint_;
   FileStamp certificate_stamp_;

@@ -13,9 +13,10 @@
 #include <boost/beast/websocket/stream.hpp>
 #include <cstring>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace shoal::net {
 namespace {
@@ -227,7 +228,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
   }
 
   bool SendShared(std::shared_ptr<const std::string> text) override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (closed_ || closing_) return false;
     if (queued_ + text->size() > most_queued_) {
       connection_->port()->Post([connection = connection_] { connection->Close(); });
@@ -240,25 +241,25 @@ class BeastServerWebSocket final : public ServerWebSocket,
   }
 
   size_t queued_bytes() const override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     return queued_;
   }
 
   void OnMessage(std::function<void(std::string_view bytes, bool text)> fn) override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (closed_) return;
     callbacks_.message = std::make_shared<decltype(fn)>(std::move(fn));
     connection_->port()->Post([self = shared_from_this()] { self->ReadNext(); });
   }
 
   void OnDrained(std::function<void()> fn) override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!closed_) callbacks_.drained = std::move(fn);
   }
 
   void OnClosed(std::function<void(uint16_t code, std::string reason)> fn) override {
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       if (!closed_) {
         callbacks_.closed = std::move(fn);
         return;
@@ -269,7 +270,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
   }
 
   void Close(uint16_t code, std::string_view reason) override {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (closed_ || std::exchange(closing_, true)) return;
     our_reason_ = websocket::close_reason(
         static_cast<websocket::close_code>(code),
@@ -314,7 +315,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
   void Pump() {
     std::function<void()> drained;
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       pump_posted_ = false;
       if (closed_ || !open_ || writing_ || close_sent_) return;
       if (out_.empty()) {
@@ -342,7 +343,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
                            if (self->ended_) return;
                            self->writing_ = false;
                            {
-                             const std::lock_guard lock(self->mu_);
+                             const MutexLock lock(self->mu_);
                              self->queued_ -= self->sending_->size();
                              self->sending_.reset();
                            }
@@ -362,7 +363,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
   void ReadNext() {
     if (ended_ || !open_ || reading_) return;
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       if (callbacks_.message == nullptr) return;
     }
     reading_ = true;
@@ -378,7 +379,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
   void TakeMessage() {
     std::shared_ptr<std::function<void(std::string_view, bool)>> fn;
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       fn = callbacks_.message;
     }
     const auto data = in_.cdata();
@@ -405,7 +406,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
     const auto self = shared_from_this();
     Callbacks dropped;
     {
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       closed_ = true;
       end_ = {code, reason};
       std::swap(dropped, callbacks_);
@@ -444,7 +445,7 @@ class BeastServerWebSocket final : public ServerWebSocket,
   TimePoint reading_since_;
   TimePoint pinged_;
 
-  mutable std::mutex mu_;  // of what follows
+  mutable Mutex mu_;  // of what follows
   std::deque<std::shared_ptr<const std::string>> out_;
   size_t queued_ = 0;
   bool pump_posted_ = false;

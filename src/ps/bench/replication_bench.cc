@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/client/admin.h"
 #include "ps/client/client.h"
 #include "ps/server/server.h"
@@ -25,17 +26,17 @@ constexpr uint64_t kTableRows = 70'000;
 class Two final : public Members {
  public:
   MemberView Current() override {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     return view_;
   }
   void Set(int copies, const std::vector<std::string>& servers) {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     view_ = {view_.generation + 1, servers, 1, copies};
   }
 
  private:
-  std::mutex mu_;
-  MemberView view_;  // guarded by mu_
+  Mutex mu_;
+  MemberView view_ GUARDED_BY(mu_);
 };
 
 struct Job {

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
+
 namespace shoal::ps {
 
 Status CheckpointThread::Run(Task task, Answer answer) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (context_->stopped) return context_->StoppedStatus();
   if (busy_) {
     return FailedPrecondition(
@@ -21,7 +23,7 @@ Status CheckpointThread::Run(Task task, Answer answer) {
 
 void CheckpointThread::WhenIdle(std::function<void()> then) {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (busy_) return then_.push_back(std::move(then));
   }
   then();
@@ -30,7 +32,7 @@ void CheckpointThread::WhenIdle(std::function<void()> then) {
 void CheckpointThread::Stop() {
   std::thread thread;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     thread = std::move(thread_);
   }
   wake_.notify_all();
@@ -42,8 +44,8 @@ void CheckpointThread::Loop() {
     Task task;
     Answer answer;
     {
-      std::unique_lock lock(mu_);
-      wake_.wait(lock, [this] { return context_->stopped || task_ != nullptr; });
+      MutexLock lock(mu_);
+      wake_.wait(lock, [this]() REQUIRES(mu_) { return context_->stopped || task_ != nullptr; });
       if (context_->stopped) return;
       task = std::move(task_);
       answer = std::move(answer_);
@@ -53,7 +55,7 @@ void CheckpointThread::Loop() {
     Lane::Guard guard(context_->first_lane());
     std::vector<std::function<void()>> then;
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       busy_ = false;
       then.swap(then_);
     }

@@ -4,12 +4,11 @@
 // leaf: it is taken under lane 0's lock and never the other way round.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/lane/server_context.h"
 
 namespace shoal::ps {
@@ -36,13 +35,13 @@ class CheckpointThread {
   void Loop();
 
   ServerContext* const context_;
-  std::mutex mu_;
-  std::condition_variable wake_;
-  Task task_;                                // guarded by mu_
-  Answer answer_;                            // guarded by mu_
-  bool busy_ = false;                        // guarded by mu_
-  std::vector<std::function<void()>> then_;  // guarded by mu_
-  std::thread thread_;                       // guarded by mu_
+  Mutex mu_;
+  CondVar wake_;
+  Task task_ GUARDED_BY(mu_);
+  Answer answer_ GUARDED_BY(mu_);
+  bool busy_ GUARDED_BY(mu_) = false;
+  std::vector<std::function<void()>> then_ GUARDED_BY(mu_);
+  std::thread thread_ GUARDED_BY(mu_);
 };
 
 }  // namespace shoal::ps

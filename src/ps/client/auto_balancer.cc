@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::ps {
 namespace {
@@ -32,7 +33,7 @@ AutoBalancer::AutoBalancer(ClientOptions client, Members* members, Duration ever
 
 AutoBalancer::~AutoBalancer() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
     if (admin_ != nullptr) admin_->Cancel();
   }
@@ -43,8 +44,8 @@ AutoBalancer::~AutoBalancer() {
 void AutoBalancer::Run() {
   for (;;) {
     {
-      std::unique_lock lock(mu_);
-      if (wake_.wait_for(lock, every_, [this] { return stop_; })) return;
+      MutexLock lock(mu_);
+      if (wake_.wait_for(lock, every_, [this]() REQUIRES(mu_) { return stop_; })) return;
     }
     const Status status = RunOnce();
     if (status.ok()) continue;
@@ -53,19 +54,19 @@ void AutoBalancer::Run() {
     // A server that leaves accepts no rows, and one may be away for a moment; else begin anew.
     if (status.code() == Code::kFailedPrecondition || status.code() == Code::kAborted) continue;
     std::shared_ptr<Admin> last;  // goes after the lock
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     last.swap(admin_);
   }
 }
 
 Result<std::shared_ptr<Admin>> AutoBalancer::ConnectedAdmin() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (admin_ != nullptr) return admin_;
   }
   TRY_ASSIGN(auto connected, Admin::Connect(client_, members_));
   std::shared_ptr<Admin> admin = std::move(connected);
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (stop_) return Cancelled("the server stops");
   admin_ = admin;
   return admin;

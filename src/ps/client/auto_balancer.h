@@ -6,11 +6,10 @@
 // above a threshold, and then moves a few shards at a time.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "ps/client/admin.h"
 
 namespace shoal::ps {
@@ -34,10 +33,10 @@ class AutoBalancer {
   bool more_moves_ = false;  // there were more moves than one round makes
   int64_t restarts_ = 0;     // of servers, that it has heard of
   TimePoint quiet_until_{};
-  std::mutex mu_;
-  std::condition_variable wake_;
-  bool stop_ = false;             // guarded by mu_
-  std::shared_ptr<Admin> admin_;  // guarded by mu_
+  Mutex mu_;
+  CondVar wake_;
+  bool stop_ GUARDED_BY(mu_) = false;
+  std::shared_ptr<Admin> admin_ GUARDED_BY(mu_);
   std::thread thread_;
 };
 

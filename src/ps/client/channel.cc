@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/storage/optimizer_kernels.h"
 #include "ps/transport/connection_poller.h"
 #include "ps/wire/value_codec.h"
@@ -49,37 +50,37 @@ Channel::Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* ti
 Channel::~Channel() { Close(); }
 
 std::string Channel::Name() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return fmt::format("server {} ({})", server_, peer_.address);
 }
 
 bool Channel::up() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return connection_ != nullptr;
 }
 
 bool Channel::failed() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return !failed_.ok();
 }
 
 uint64_t Channel::first_unanswered() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return window_.first;
 }
 
 Counters Channel::counters() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return counters_;
 }
 
 std::shared_ptr<Connection> Channel::connection() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return connection_;
 }
 
 template <typename Done>
-Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done) {
+Awaited Channel::Await(MutexLock* lock, TimePoint deadline, const Done& done) {
   ConnectionPoller poller;
   while (!done()) {
     std::shared_ptr<Connection> connection = connection_;
@@ -102,7 +103,7 @@ Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, c
 }
 
 void Channel::OnRoom() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   progress_.notify_all();
 }
 
@@ -134,7 +135,7 @@ bool Channel::HasUnansweredChunks() const {
 }
 
 bool Channel::idle() const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return !HasUnansweredChunks() && calls_.empty();
 }
 
@@ -142,7 +143,7 @@ bool Channel::Suspend() {
   std::shared_ptr<Connection> connection;
   std::vector<int64_t> markers;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (HasUnansweredChunks() || !calls_.empty()) return false;
     markers = UnansweredMarkers();
     window_.first = window_.next;
@@ -174,7 +175,7 @@ void Channel::Resume(std::string address, OpenedConnection dialled,
   std::shared_ptr<Connection> connection = std::move(dialled.connection);
   std::shared_ptr<Connection> old;
   {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     if (closing_.closed || !failed_.ok() || (suspended_ && !wakes)) return;
     suspended_ = false;
     old = std::move(connection_);
@@ -212,14 +213,14 @@ void Channel::Resume(std::string address, OpenedConnection dialled,
 }
 
 void Channel::SetLeft() {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   left_ = true;
 }
 
 void Channel::FailConnection(const Status& why) {
   std::shared_ptr<Connection> connection;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (connection_ == nullptr) return;
     connection = std::move(connection_);
     connection_ = nullptr;
@@ -228,14 +229,14 @@ void Channel::FailConnection(const Status& why) {
   connection->Close();
   LogInfo("{}: {}", Name(), why.message());
   hooks_.lost(this);
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   --closing_.threads;
   progress_.notify_all();
 }
 
 void Channel::DisconnectUnlessAt(const std::string& address) {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (connection_ == nullptr || peer_.address == address) return;
   }
   FailConnection(Unavailable("Members names " + address + " now"));
@@ -247,7 +248,7 @@ void Channel::Fail(const Status& why) {
   std::vector<uint32_t> tickets;
   std::vector<int64_t> markers;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!failed_.ok()) return;
     failed_ = why;
     markers = UnansweredMarkers();
@@ -270,7 +271,7 @@ void Channel::Fail(const Status& why) {
 void Channel::Close() {
   std::shared_ptr<Connection> connection;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     closing_.closed = true;
     connection = std::move(connection_);
     connection_ = nullptr;
@@ -278,7 +279,7 @@ void Channel::Close() {
   if (connection != nullptr) connection->Close();
   // Another thread may have taken the connection to end it, and is to tell the client, which may be
   // gone when this returns.
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   progress_.wait(lock, [this] { return closing_.threads == 0; });
 }
 
@@ -286,7 +287,7 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
                           TimePoint deadline, TimePoint since) {
   std::shared_ptr<Connection> connection;
   {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     const size_t bytes = part.n * part.dim * sizeof(float);
     const auto fits = [&] {
       if (!failed_.ok() || window_.in_flight() == 0) return true;
@@ -339,7 +340,7 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
 bool Channel::SendMarker(FrameHeader head, const std::string& progress) {
   std::shared_ptr<Connection> connection;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     // With so many markers unanswered no checkpoint succeeds anyway.
     if (!failed_.ok() || suspended_ || window_.in_flight() >= kSlots) return false;
     head.id = window_.next++;
@@ -362,7 +363,7 @@ bool Channel::SendMarker(FrameHeader head, const std::string& progress) {
 void Channel::SendNotice(FrameHeader head, std::string_view body) {
   std::shared_ptr<Connection> connection;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     connection = connection_;
     if (connection != nullptr) connection->Send({head, body, nullptr});
   }
@@ -375,7 +376,7 @@ std::shared_ptr<Call> Channel::StartCall(FrameHeader head, std::string body, boo
   call->same_instance = same_instance;
   std::shared_ptr<Connection> connection;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     head.id = next_call_++;
     call->head = head;
     if (!failed_.ok() || suspended_) {
@@ -393,7 +394,7 @@ std::shared_ptr<Call> Channel::StartCall(FrameHeader head, std::string body, boo
 }
 
 Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   const Awaited reply = Await(&lock, deadline, [&] { return call->done; });
   calls_.erase(call->head.id);
   if (reply != Awaited::kDone) {
@@ -405,7 +406,7 @@ Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimeP
 }
 
 bool Channel::HasUnanswered(uint32_t ticket) const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
     if (slots_[seq % kSlots].ticket == ticket) return true;
   }
@@ -413,7 +414,7 @@ bool Channel::HasUnanswered(uint32_t ticket) const {
 }
 
 Status Channel::Flush(TimePoint deadline) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   const uint64_t until = window_.next;
   const Awaited answers =
       Await(&lock, deadline, [&] { return !failed_.ok() || window_.first >= until; });
@@ -463,7 +464,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   bool settled = false;
   uint32_t ticket = kNoTicket;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     // After a failure no caller waits, and its memory may be gone.
     if (!failed_.ok()) return;
     broken = CheckAnswer(head, body);
@@ -488,7 +489,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
     hooks_.marker_answered(static_cast<int64_t>(pending.head.argument), false);
   }
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!failed_.ok()) return;
     if (head.type == FrameType::kRows) {
       counters_.rows_pulled += pending.part.n;
@@ -520,7 +521,7 @@ void Channel::OnMoved(const FrameHeader& head) {
   Pending& pending = SlotOf(head.id);
   Redirect redirect;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!failed_.ok() || pending.ticket == kNoTicket) return;
     redirect.head = pending.head;
     redirect.part = pending.part;
@@ -537,7 +538,7 @@ void Channel::OnMoved(const FrameHeader& head) {
   }
   // Before it is no longer ours: Flush must not miss it.
   hooks_.moved(std::move(redirect));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (!failed_.ok()) return;
   window_.bytes -= pending.bytes;
   ++window_.first;
@@ -551,7 +552,7 @@ void Channel::OnReply(const FrameHeader& head, std::string_view body) {
     return;
   }
   const std::string name = Name();
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto found = calls_.find(head.id);
   if (found == calls_.end() || found->second->done) return;
   Call& call = *found->second;

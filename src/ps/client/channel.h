@@ -6,15 +6,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/client/ticket_table.h"
 #include "ps/transport/transport.h"
 #include "ps/wire/key_codec.h"
@@ -151,7 +150,8 @@ class Channel final : public ConnectionHandler {
   // Waits, with polling at first, until `done` holds, the deadline has passed or the caller's
   // program was interrupted. `lock` is mu_'s, let go of meanwhile.
   template <typename Done>
-  Awaited Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
+  Awaited Await(MutexLock* lock, TimePoint deadline, const Done& done)
+      REQUIRES(mu_) NO_THREAD_SAFETY_ANALYSIS;
 
   Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
   bool HasUnansweredChunks() const;
@@ -174,8 +174,8 @@ class Channel final : public ConnectionHandler {
   TicketTable* const tickets_;
   const Hooks hooks_;
 
-  mutable std::mutex mu_;
-  std::condition_variable progress_;        // the window moved, a call ended, or all failed
+  mutable Mutex mu_;
+  CondVar progress_;                        // the window moved, a call ended, or all failed
   std::shared_ptr<Connection> connection_;  // null: down
   // The server at the other end, as of the last connection.
   struct Peer {
@@ -185,7 +185,7 @@ class Channel final : public ConnectionHandler {
   Peer peer_;
   std::atomic<bool> suspended_{false};  // written under mu_
   Status failed_;
-  bool left_ = false;  // SetLeft was called; guarded by mu_
+  bool left_ GUARDED_BY(mu_) = false;  // SetLeft was called
   struct Closing {
     bool closed = false;
     int threads = 0;  // that end a connection

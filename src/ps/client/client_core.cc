@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/wire/spec_codec.h"
 
 namespace shoal::ps {
@@ -63,7 +64,7 @@ Status ClientCore::Connect() {
 
 void ClientCore::NoteInstance(int server, const Welcome& welcome) {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     uint64_t& known = instances_[server];
     if (known == welcome.instance) return;
     const bool first = known == 0;
@@ -83,18 +84,18 @@ void ClientCore::NoteInstance(int server, const Welcome& welcome) {
 
 void ClientCore::FailForGood(const Status& why) {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     failed_ = why;
   }
   // A thread that is connecting a server meanwhile has seen that, or has published its channels.
-  { std::lock_guard grow(grow_mu_); }
+  { const MutexLock grow(grow_mu_); }
   // Closed first: requests that are queued point to memory that is the caller's again afterwards.
   for (auto& channel : channels_) channel->Close();
   for (auto& channel : channels_) channel->Fail(why);
 }
 
 std::vector<std::string> ClientCore::TableSpecs() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::vector<std::string> specs;
   for (const auto& [id, spec] : table_specs_) specs.push_back(spec);
   return specs;
@@ -115,7 +116,7 @@ Result<TableRef> ClientCore::CreateTable(const TableSpec& spec, TimePoint deadli
     if (news.empty()) return table;
     TRY(SendRequestToEach(news, head, body, deadline).With("table '" + spec.name + "'"));
     router_.NoteTable(table.id, table.key_space);
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     table_specs_[table.id] = body;
   }
 }

@@ -4,16 +4,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/client/append_only_list.h"
 #include "ps/client/channel.h"
 #include "ps/client/client.h"
@@ -128,7 +127,7 @@ class ClientCore {
   // Grow under grow_mu_.
   AppendOnlyList<std::unique_ptr<Channel>> channels_;
   AppendOnlyList<ServerSlot> server_slots_;  // by server
-  std::mutex grow_mu_;                       // before any other
+  Mutex grow_mu_;                            // before any other
   std::atomic<bool> keeps_named_{false};
   // Constant after Connect.
   uint32_t initial_servers_ = 0;  // servers that the job began with
@@ -137,14 +136,14 @@ class ClientCore {
   int64_t restored_ = -1;
 
   std::atomic<int64_t> restarts_{0};
-  std::mutex mu_;
-  std::map<uint32_t, std::string> table_specs_;  // guarded by mu_
+  Mutex mu_;
+  std::map<uint32_t, std::string> table_specs_ GUARDED_BY(mu_);
   Redirector redirector_{this};
   MarkerSender markers_{this};
   WorkerClient worker_{this};
   RowIssuer rows_{this};
-  std::map<int, uint64_t> instances_;  // guarded by mu_, by server
-  Status failed_;                      // guarded by mu_: no server is connected any more
+  std::map<int, uint64_t> instances_ GUARDED_BY(mu_);  // by server
+  Status failed_ GUARDED_BY(mu_);                      // no server is connected any more
   Reconnector reconnector_{this};
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/client/client_core.h"
 
 namespace shoal::ps {
@@ -139,7 +140,7 @@ Status ClientCore::ConnectLane(int server, uint32_t lane, Channel* channel, Time
     slot.where = first << 32 | welcome->lanes;
   }
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     instances_[server] = welcome->instance;
   }
   this->channel(server, lane).Resume(address, std::move(dialled), {}, true);
@@ -147,7 +148,7 @@ Status ClientCore::ConnectLane(int server, uint32_t lane, Channel* channel, Time
 }
 
 Status ClientCore::ConnectServer(int server, TimePoint deadline, Welcome* welcome) {
-  std::lock_guard grow(grow_mu_);
+  const MutexLock grow(grow_mu_);
   while (servers() <= server) {
     server_slots_.Next();
     server_slots_.Publish();
@@ -155,7 +156,7 @@ Status ClientCore::ConnectServer(int server, TimePoint deadline, Welcome* welcom
   ServerSlot& slot = server_slots_[static_cast<size_t>(server)];
   if (slot.connected) return Status::Ok();
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     TRY(failed_);
   }
   const bool known = lanes(server) > 0;
@@ -252,7 +253,7 @@ bool ClientCore::IsUnneeded(int server) {
 }
 
 void ClientCore::LetGo(int server) {
-  std::lock_guard grow(grow_mu_);
+  const MutexLock grow(grow_mu_);
   if (server == kLeader) return;
   const TimePoint deadline = RealClock::Get()->Now() + kAnswerWithin;
   for (uint32_t lane = 0; lane < lanes(server); ++lane) {
@@ -267,7 +268,7 @@ void ClientCore::LetGo(int server) {
     }
     if (!from.Suspend()) return;
     server_slots_[static_cast<size_t>(server)].connected = false;
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     instances_.erase(server);
   }
 }

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
+
 namespace shoal::ps {
 
 int& MarkerGate::ScopeDepth() {
@@ -21,7 +23,7 @@ int& MarkerGate::ScopeDepth() {
 void MarkerGate::Enter() {
   int& depth = ScopeDepth();
   if (depth++ > 0) return;
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   open_cv_.wait(lock, [this] { return !sending_marker_ && waiting_marker_ < 0; });
   ++scopes_;
 }
@@ -29,14 +31,14 @@ void MarkerGate::Enter() {
 void MarkerGate::Leave() {
   int& depth = ScopeDepth();
   if (--depth > 0) return;
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   if (--scopes_ == 0 && waiting_marker_ >= 0 && !sending_marker_) SendMarkerLocked(&lock);
 }
 
 void MarkerGate::EnterIssue() {
   int& depth = ScopeDepth();
   const bool outermost = depth++ == 0;
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   open_cv_.wait(lock, [&] {
     return !routes_closed_ && (!outermost || (!sending_marker_ && waiting_marker_ < 0));
   });
@@ -46,35 +48,35 @@ void MarkerGate::EnterIssue() {
 
 void MarkerGate::LeaveIssue() {
   int& depth = ScopeDepth();
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   if (--issuers_ == 0 && routes_closed_) empty_cv_.notify_all();
   if (--depth > 0) return;
   if (--scopes_ == 0 && waiting_marker_ >= 0 && !sending_marker_) SendMarkerLocked(&lock);
 }
 
 void MarkerGate::CloseRoutes() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   routes_closed_ = true;
 }
 
 void MarkerGate::AwaitRoutes() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   empty_cv_.wait(lock, [this] { return issuers_ == 0; });
 }
 
 void MarkerGate::OpenRoutes() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   routes_closed_ = false;
   open_cv_.notify_all();
 }
 
 void MarkerGate::RequestMarker(int64_t checkpoint) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   waiting_marker_ = std::max(waiting_marker_, checkpoint);
   if (scopes_ == 0 && !sending_marker_) SendMarkerLocked(&lock);
 }
 
-void MarkerGate::SendMarkerLocked(std::unique_lock<std::mutex>* lock) {
+void MarkerGate::SendMarkerLocked(MutexLock* lock) {
   sending_marker_ = true;
   while (waiting_marker_ >= 0) {
     const int64_t checkpoint = std::exchange(waiting_marker_, -1);

@@ -6,10 +6,10 @@
 // open the receiving thread sends it itself.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace shoal::ps {
 
@@ -40,12 +40,13 @@ class MarkerGate {
  private:
   // The number of nested scopes of this thread.
   int& ScopeDepth();
-  void SendMarkerLocked(std::unique_lock<std::mutex>* lock);
+  // Releases the lock while it sends.
+  void SendMarkerLocked(MutexLock* lock) REQUIRES(mu_) NO_THREAD_SAFETY_ANALYSIS;
 
   const std::function<void(int64_t)> send_marker_;
-  std::mutex mu_;
-  std::condition_variable open_cv_;
-  std::condition_variable empty_cv_;
+  Mutex mu_;
+  CondVar open_cv_;
+  CondVar empty_cv_;
   int scopes_ = 0;               // threads
   int issuers_ = 0;              // likewise
   bool routes_closed_ = false;   // routes

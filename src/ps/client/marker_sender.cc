@@ -1,16 +1,17 @@
 #include "ps/client/marker_sender.h"
 
+#include "base/mutex.h"
 #include "ps/client/client_core.h"
 
 namespace shoal::ps {
 
 int64_t MarkerSender::last() {
-  std::lock_guard marking(mu_);
+  const MutexLock marking(mu_);
   return last_;
 }
 
 void MarkerSender::SendToAll(int64_t checkpoint) {
-  std::lock_guard marking(mu_);
+  const MutexLock marking(mu_);
   if (checkpoint <= last_) return;
   // First, so that a refusal is either seen on its redirect below, or says itself that it is late.
   SetSettling({checkpoint, 1, false});
@@ -29,14 +30,14 @@ void MarkerSender::Send(Channel* channel, int64_t checkpoint, const std::string&
   head.type = FrameType::kMarker;
   head.argument = static_cast<uint64_t>(checkpoint);
   {
-    std::lock_guard lock(settling_mu_);
+    const MutexLock lock(settling_mu_);
     if (settling_.checkpoint == checkpoint) ++settling_.markers;
   }
   if (!channel->SendMarker(head, progress)) OnAnswered(checkpoint, false);
 }
 
 void MarkerSender::SetSettling(const Settling& now) {
-  std::lock_guard lock(settling_mu_);
+  const MutexLock lock(settling_mu_);
   settling_ = now;
 }
 
@@ -45,7 +46,7 @@ void MarkerSender::OnAnswered(int64_t checkpoint, bool failed) {
   head.type = FrameType::kSettled;
   head.argument = static_cast<uint64_t>(checkpoint);
   {
-    std::lock_guard lock(settling_mu_);
+    const MutexLock lock(settling_mu_);
     if (settling_.checkpoint != checkpoint) return;
     settling_.late |= failed;
     if (--settling_.markers > 0) return;
@@ -60,7 +61,7 @@ void MarkerSender::OnMoved(Redirect redirect) {
   const bool counts = Writes(redirect.head) && !redirect.applied;
   const int64_t after = redirect.after;
   core_->redirector().AddRedirect(std::move(redirect));
-  std::lock_guard lock(settling_mu_);
+  const MutexLock lock(settling_mu_);
   if (counts && settling_.checkpoint > after) settling_.late = true;
 }
 

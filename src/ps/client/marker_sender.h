@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "ps/client/channel.h"
 
 namespace shoal::ps {
@@ -42,10 +42,10 @@ class MarkerSender {
   void SetSettling(const Settling& now);
 
   ClientCore* const core_;
-  std::mutex mu_;
-  int64_t last_ = -1;  // guarded by mu_
-  std::mutex settling_mu_;
-  Settling settling_;  // guarded by settling_mu_
+  Mutex mu_;
+  int64_t last_ GUARDED_BY(mu_) = -1;
+  Mutex settling_mu_;
+  Settling settling_ GUARDED_BY(settling_mu_);
 };
 
 }  // namespace shoal::ps

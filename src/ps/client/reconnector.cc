@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/mutex.h"
 #include "ps/client/client_core.h"
 
 namespace shoal::ps {
@@ -22,7 +23,7 @@ void Reconnector::Start() {
 
 void Reconnector::Stop() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
   }
   lost_cv_.notify_all();
@@ -31,14 +32,14 @@ void Reconnector::Stop() {
 
 bool Reconnector::WaitForStop(Duration time) {
   if (core_->options().interrupted && core_->options().interrupted()) return true;
-  std::unique_lock lock(mu_);
-  return lost_cv_.wait_for(lock, time, [this] { return stop_; });
+  MutexLock lock(mu_);
+  return lost_cv_.wait_for(lock, time, [this]() REQUIRES(mu_) { return stop_; });
 }
 
 void Reconnector::OnLost(Channel* channel) {
   {
     // Within the lock: once it is released, the client may be destroyed.
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     lost_.emplace(channel, RealClock::Get()->Now());
     lost_cv_.notify_all();
   }
@@ -57,9 +58,9 @@ void Reconnector::Run() {
   for (;;) {
     std::map<Channel*, TimePoint> lost;
     {
-      std::unique_lock lock(mu_);
-      const bool some =
-          lost_cv_.wait_for(lock, kLookAtMembers, [this] { return stop_ || !lost_.empty(); });
+      MutexLock lock(mu_);
+      const bool some = lost_cv_.wait_for(
+          lock, kLookAtMembers, [this]() REQUIRES(mu_) { return stop_ || !lost_.empty(); });
       if (stop_) return;
       lost = lost_;
       lock.unlock();
@@ -70,19 +71,19 @@ void Reconnector::Run() {
     for (const auto& [channel, since] : lost) {
       {
         // Out of the list before it is up: its next loss must not be overlooked.
-        std::lock_guard lock(mu_);
+        const MutexLock lock(mu_);
         if (stop_) return;
         lost_.erase(channel);
       }
       if (Reconnect(channel, since)) continue;
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       lost_.emplace(channel, since);
       all = false;
     }
     backoff = all ? kFirstBackoff : std::min(backoff * 2, kLongestBackoff);
     if (all) continue;
-    std::unique_lock lock(mu_);
-    lost_cv_.wait_for(lock, backoff, [this] { return stop_; });
+    MutexLock lock(mu_);
+    lost_cv_.wait_for(lock, backoff, [this]() REQUIRES(mu_) { return stop_; });
   }
 }
 

@@ -5,12 +5,11 @@
 // host may be gone without closing the connection.
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace shoal::ps {
 
@@ -38,10 +37,10 @@ class Reconnector {
   bool Reconnect(Channel* channel, TimePoint lost_at);
 
   ClientCore* const core_;
-  std::mutex mu_;
-  std::condition_variable lost_cv_;
-  std::map<Channel*, TimePoint> lost_;  // guarded by mu_: since when
-  bool stop_ = false;                   // guarded by mu_
+  Mutex mu_;
+  CondVar lost_cv_;
+  std::map<Channel*, TimePoint> lost_ GUARDED_BY(mu_);  // since when
+  bool stop_ GUARDED_BY(mu_) = false;
   std::thread thread_;
 };
 

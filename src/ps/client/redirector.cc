@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/client/client_core.h"
 
 namespace shoal::ps {
@@ -23,7 +24,7 @@ constexpr Duration kSendMapAfter = std::chrono::seconds(1);
 }  // namespace
 
 void Redirector::Open() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   ready_ = true;
   if (!servers_to_ask_.empty() && !stop_) Begin();
 }
@@ -35,7 +36,7 @@ void Redirector::Begin() {
 }
 
 void Redirector::AddRedirect(Redirect redirect) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   // At once, so that nothing that is issued from now on overtakes it.
   core_->gate().CloseRoutes();
   ++unsent_;
@@ -45,46 +46,46 @@ void Redirector::AddRedirect(Redirect redirect) {
 }
 
 void Redirector::OnShardsMoved(int server) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (stop_) return;
   servers_to_ask_.insert(server);
   Begin();
 }
 
 void Redirector::RequestCleanup() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (stop_) return;
   cleanup_ = true;
   Begin();
 }
 
 bool Redirector::DefersMarker(int64_t checkpoint) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (unsent_ == 0) return false;
   marker_ = std::max(marker_, checkpoint);
   return true;
 }
 
 bool Redirector::AwaitAll(TimePoint deadline) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   return done_.wait_until(lock, deadline, [this] { return unsent_ == 0; });
 }
 
 uint64_t Redirector::received() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return received_;
 }
 
 void Redirector::Stop() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
   std::deque<Redirect> left;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     left.swap(redirects_);
     unsent_ -= left.size();
   }
@@ -99,8 +100,8 @@ void Redirector::Run() {
     std::set<int> ask;
     bool some = false, cleanup = false;
     {
-      std::unique_lock lock(mu_);
-      wake_.wait(lock, [this] {
+      MutexLock lock(mu_);
+      wake_.wait(lock, [this]() REQUIRES(mu_) {
         return stop_ || cleanup_ || !redirects_.empty() || !servers_to_ask_.empty();
       });
       if (stop_) return;
@@ -112,7 +113,7 @@ void Redirector::Run() {
     const bool news = LearnShardOwners(std::move(ask));
     if (news) backoff_ = {};
     if (!news && some && backoff_ > Duration{}) {
-      std::unique_lock lock(mu_);
+      MutexLock lock(mu_);
       wake_.wait_for(lock, backoff_, [this] { return stop_; });
     }
     if (!news && some) backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);
@@ -125,7 +126,7 @@ bool Redirector::LearnShardOwners(std::set<int> servers) {
   bool news = false;
   std::string ours;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const TimePoint now = RealClock::Get()->Now();
     for (const Redirect& redirect : redirects_) {
       if (now - redirect.since < kSendMapAfter) continue;
@@ -154,7 +155,7 @@ void Redirector::SendRedirects() {
   core_->UseShards();
   std::deque<Redirect> redirects;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     redirects.swap(redirects_);
   }
   for (const Redirect& redirect : redirects)
@@ -162,14 +163,14 @@ void Redirector::SendRedirects() {
   int64_t marker = -1;
   if (!redirects.empty()) {
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       unsent_ -= redirects.size();
     }
     // No new request goes out before they are answered: they might be refused once more.
     AwaitChannels();
   }
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (unsent_ > 0) return;
     gate.OpenRoutes();
     std::swap(marker, marker_);

@@ -6,12 +6,11 @@
 // requests back, for about a round trip.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <set>
 #include <thread>
 
+#include "base/mutex.h"
 #include "ps/client/channel.h"
 
 namespace shoal::ps {
@@ -54,10 +53,10 @@ class Redirector {
                    const std::vector<uint32_t>& rows);
 
   ClientCore* const core_;
-  std::mutex mu_;
-  std::condition_variable wake_;
-  std::condition_variable done_;
-  std::deque<Redirect> redirects_;  // guarded by mu_, with the rest
+  Mutex mu_;
+  CondVar wake_;
+  CondVar done_;
+  std::deque<Redirect> redirects_ GUARDED_BY(mu_);  // with the rest
   std::set<int> servers_to_ask_;
   size_t unsent_ = 0;  // came, and are not sent yet
   uint64_t received_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/id.h"
+#include "base/mutex.h"
 
 namespace shoal::ps {
 namespace {
@@ -31,13 +32,13 @@ ServerDialer::ServerDialer(const ClientOptions* options, Members* members)
 }
 
 std::optional<size_t> ServerDialer::PlaceOf(int server) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto found = places_.find(server);
   return found == places_.end() ? std::nullopt : std::optional<size_t>(found->second);
 }
 
 void ServerDialer::SetPlace(int server, size_t place) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   places_[server] = place;
 }
 

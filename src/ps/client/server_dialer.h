@@ -7,10 +7,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/mutex.h"
 #include "ps/client/client.h"
 #include "ps/transport/transport.h"
 
@@ -51,8 +51,8 @@ class ServerDialer {
   const uint64_t session_;
   const std::unique_ptr<Transport> tcp_;
   std::unique_ptr<Transport> inproc_;  // null without a hub
-  std::mutex mu_;
-  std::map<int, size_t> places_;  // guarded by mu_: index of the address where it was found last
+  Mutex mu_;
+  std::map<int, size_t> places_ GUARDED_BY(mu_);  // index of the address where it was found last
 };
 
 }  // namespace shoal::ps

@@ -3,7 +3,7 @@
 namespace shoal::ps {
 
 void ShardRouter::Begin(uint32_t shards, const std::vector<uint32_t>& lanes) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   partition_ = Partition(shards, lanes);
   ShardMap map(partition_);
   if (known_.shards() == shards) map.Merge(known_);
@@ -13,33 +13,33 @@ void ShardRouter::Begin(uint32_t shards, const std::vector<uint32_t>& lanes) {
 Status ShardRouter::Learn(std::string_view bytes, bool* news) {
   ShardMap theirs;
   TRY(DecodeShards(bytes, partition_.shards(), &theirs));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   *news = known_.Merge(theirs) || *news;
   return Status::Ok();
 }
 
 ShardMap ShardRouter::Known() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return known_;
 }
 
 bool ShardRouter::OwnsShards(int server) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return OwnersOf(known_).contains(server);
 }
 
 void ShardRouter::NoteTable(uint32_t table, KeySpace space) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   key_spaces_[table] = space;
 }
 
 int ShardRouter::ServerOf(KeySpace space, Key key) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return known_.At(partition_.ShardOf(space, key)).owner.server;
 }
 
 size_t ShardRouter::ChannelOfRow(uint32_t table, Key key) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return routes_[partition_.ShardOf(key_spaces_[table], key)];
 }
 

@@ -7,11 +7,11 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/shard_map.h"
 #include "ps/types.h"
 
@@ -42,9 +42,9 @@ class ShardRouter {
  private:
   Partition partition_;         // constant after Begin
   std::vector<size_t> routes_;  // see above
-  std::mutex mu_;
-  ShardMap known_;                           // guarded by mu_
-  std::map<uint32_t, KeySpace> key_spaces_;  // guarded by mu_, by table
+  Mutex mu_;
+  ShardMap known_ GUARDED_BY(mu_);
+  std::map<uint32_t, KeySpace> key_spaces_ GUARDED_BY(mu_);  // by table
 };
 
 }  // namespace shoal::ps

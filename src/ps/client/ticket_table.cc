@@ -3,7 +3,7 @@
 namespace shoal::ps {
 
 Ticket TicketTable::Open(DoneCallback done) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (free_.empty()) {
     slots_.emplace_back();
     free_.push_back(static_cast<uint32_t>(slots_.size() - 1));
@@ -19,12 +19,12 @@ Ticket TicketTable::Open(DoneCallback done) {
 }
 
 void TicketTable::AddChunk(uint32_t slot) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   ++slots_[slot].parts;
 }
 
 void TicketTable::ChunkDone(uint32_t index, const Status& status) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   Slot& slot = slots_[index];
   if (slot.status.ok() && !status.ok()) slot.status = status;
   if (--slot.parts > 0) return;
@@ -55,12 +55,12 @@ void TicketTable::Free(uint32_t index) {
 
 Status TicketTable::Wait(Ticket ticket, TimePoint deadline, bool* timed_out) {
   *timed_out = false;
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   if (Find(ticket) == nullptr) {
     return InvalidArgument("this ticket is not under way: it was waited for, or has a callback");
   }
   ++waiting_;
-  const bool in_time = finished_.wait_until(lock, deadline, [&] {
+  const bool in_time = finished_.wait_until(lock, deadline, [&]() REQUIRES(mu_) {
     const Slot* slot = Find(ticket);
     return slot == nullptr || slot->parts == 0;
   });
@@ -77,7 +77,7 @@ Status TicketTable::Wait(Ticket ticket, TimePoint deadline, bool* timed_out) {
 }
 
 bool TicketTable::Done(Ticket ticket) const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const Slot* slot = Find(ticket);
   return slot == nullptr || slot->parts == 0;
 }

@@ -4,12 +4,11 @@
 // that nothing is allocated once warm. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/client/client.h"
 
 namespace shoal::ps {
@@ -35,14 +34,14 @@ class TicketTable {
     Status status;
     DoneCallback done;
   };
-  const Slot* Find(Ticket ticket) const;
-  void Free(uint32_t slot);
+  const Slot* Find(Ticket ticket) const REQUIRES(mu_);
+  void Free(uint32_t slot) REQUIRES(mu_);
 
-  mutable std::mutex mu_;
-  std::condition_variable finished_;
-  std::deque<Slot> slots_;      // guarded by mu_
-  std::vector<uint32_t> free_;  // guarded by mu_
-  int waiting_ = 0;             // guarded by mu_
+  mutable Mutex mu_;
+  CondVar finished_;
+  std::deque<Slot> slots_ GUARDED_BY(mu_);
+  std::vector<uint32_t> free_ GUARDED_BY(mu_);
+  int waiting_ GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace shoal::ps

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 #include "ps/client/client_core.h"
 
 namespace shoal::ps {
@@ -13,7 +14,7 @@ constexpr Duration kLastWord = std::chrono::milliseconds(200);  // to learn whic
 }  // namespace
 
 std::string WorkerClient::progress() {
-  std::lock_guard lock(progress_mu_);
+  const MutexLock lock(progress_mu_);
   return progress_;
 }
 
@@ -36,7 +37,7 @@ Status WorkerClient::Clock(uint64_t n, TimePoint deadline) {
 Status WorkerClient::Barrier(const std::string& name, TimePoint deadline) {
   uint64_t left = 0;
   {
-    std::lock_guard lock(barriers_mu_);
+    const MutexLock lock(barriers_mu_);
     if (const auto found = left_barriers_.find(name); found != left_barriers_.end()) {
       left = found->second;
     }
@@ -44,7 +45,7 @@ Status WorkerClient::Barrier(const std::string& name, TimePoint deadline) {
   if (left != 0) {
     const Status before = LeaveBarrier(name, left, deadline);
     if (before.ok() || before.code() != Code::kDeadlineExceeded) return before;
-    std::lock_guard lock(barriers_mu_);
+    const MutexLock lock(barriers_mu_);
     if (left_barriers_.contains(name)) return before.With("barrier '" + name + "'");
   }
   FrameHeader head;
@@ -62,7 +63,7 @@ Status WorkerClient::Barrier(const std::string& name, TimePoint deadline) {
 
 Status WorkerClient::LeaveBarrier(const std::string& name, uint64_t id, TimePoint deadline) {
   {
-    std::lock_guard lock(barriers_mu_);
+    const MutexLock lock(barriers_mu_);
     left_barriers_[name] = id;
   }
   std::string body;
@@ -77,7 +78,7 @@ Status WorkerClient::LeaveBarrier(const std::string& name, uint64_t id, TimePoin
   TRY(reader.Get(&passed));
   TRY(reader.GetString(&late, kMaxPayload));
   {
-    std::lock_guard lock(barriers_mu_);
+    const MutexLock lock(barriers_mu_);
     left_barriers_.erase(name);
   }
   if (passed != 0) return Status::Ok();
@@ -101,7 +102,7 @@ Status WorkerClient::SetProgress(std::string bytes) {
   }
   core_->gate().Enter();
   {
-    std::lock_guard lock(progress_mu_);
+    const MutexLock lock(progress_mu_);
     progress_ = bytes;
   }
   FrameHeader head;

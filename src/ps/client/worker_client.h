@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "ps/wire/frame.h"
 
 namespace shoal::ps {
@@ -39,12 +39,12 @@ class WorkerClient {
 
   ClientCore* const core_;
   std::atomic<uint64_t> clock_{0};
-  std::mutex barriers_mu_;
+  Mutex barriers_mu_;
   // Requests whose barrier may not know yet that this worker has given it up, by name; guarded by
   // barriers_mu_.
   std::map<std::string, uint64_t> left_barriers_;
-  std::mutex progress_mu_;
-  std::string progress_;  // guarded by progress_mu_
+  Mutex progress_mu_;
+  std::string progress_ GUARDED_BY(progress_mu_);
 };
 
 }  // namespace shoal::ps

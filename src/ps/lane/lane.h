@@ -10,13 +10,13 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/lane/hot_keys.h"
 #include "ps/lane/replica_entry.h"
 #include "ps/lane/replica_log.h"
@@ -77,7 +77,7 @@ class Lane {
    private:
     Lane& lane_;
     std::vector<std::shared_ptr<ServerConnection>>* const sink_;
-    std::unique_lock<std::mutex> lock_;
+    MutexLock lock_;
   };
 
   // --- Sessions ---
@@ -243,7 +243,7 @@ class Lane {
   const Owner self_;
   uint64_t memory_limit_ = UINT64_MAX;
   const Functions* const functions_;
-  std::mutex mu_;
+  Mutex mu_;
   RowArena arena_;
   std::map<uint32_t, std::unique_ptr<Table>> tables_;
   std::map<uint64_t, Session> sessions_;

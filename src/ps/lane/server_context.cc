@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/id.h"
+#include "base/mutex.h"
 #include "ps/storage/memory_limit.h"
 
 namespace shoal::ps {
@@ -33,14 +34,14 @@ ServerContext::ServerContext(ServerOptions options_in)
 
 void ServerContext::Stop() {
   {
-    std::lock_guard lock(stop_mu_);
+    const MutexLock lock(stop_mu_);
     stopped = true;
   }
   stop_cv_.notify_all();
 }
 
 bool ServerContext::WaitForStop(Duration time) {
-  std::unique_lock lock(stop_mu_);
+  MutexLock lock(stop_mu_);
   return stop_cv_.wait_for(lock, time, [this] { return stopped.load(); });
 }
 

@@ -8,11 +8,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/lane/lane.h"
 #include "ps/lane/server_options.h"
 
@@ -65,8 +64,8 @@ class ServerContext {
   std::atomic<bool> stopped{false};
 
  private:
-  std::mutex stop_mu_;
-  std::condition_variable stop_cv_;
+  Mutex stop_mu_;
+  CondVar stop_cv_;
 };
 
 }  // namespace shoal::ps

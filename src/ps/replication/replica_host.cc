@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/server/shard_connection.h"
 
 namespace shoal::ps {
@@ -66,24 +67,24 @@ void ReplicaHost::Start(std::string address) {
 void ReplicaHost::Stop() {
   std::map<int, ReplicaGroup> groups;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
     groups = groups_;
   }
   Wake();
   for (auto& [index, group] : groups) group.core->Stop();
   if (thread_.joinable()) thread_.join();
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   groups_.clear();
 }
 
 void ReplicaHost::SetLeaving() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   leaving_ = true;
 }
 
 void ReplicaHost::Wake() {
-  std::lock_guard lock(wake_mu_);
+  const MutexLock lock(wake_mu_);
   woken_ = true;
   wake_.notify_all();
 }
@@ -94,19 +95,19 @@ ReplicaHost::ReplicaGroup* ReplicaHost::Find(int index) {
 }
 
 std::shared_ptr<ReplicaHost::Backup> ReplicaHost::BackupOf(int index) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const ReplicaGroup* group = Find(index);
   return group == nullptr ? nullptr : group->backup;
 }
 
 std::shared_ptr<ServerCore> ReplicaHost::CoreOf(int index) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const ReplicaGroup* group = Find(index);
   return group == nullptr ? nullptr : group->core;
 }
 
 std::vector<int> ReplicaHost::PrimaryGroups() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::vector<int> indices;
   for (const auto& [index, group] : groups_) {
     if (group.primary) indices.push_back(index);
@@ -117,7 +118,7 @@ std::vector<int> ReplicaHost::PrimaryGroups() {
 std::vector<int> ReplicaHost::primary_of() { return PrimaryGroups(); }
 
 std::vector<std::shared_ptr<ServerCore>> ReplicaHost::OtherCores() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::vector<std::shared_ptr<ServerCore>> cores;
   for (const auto& [index, group] : groups_) {
     if (group.primary && group.core != own_) cores.push_back(group.core);
@@ -126,7 +127,7 @@ std::vector<std::shared_ptr<ServerCore>> ReplicaHost::OtherCores() {
 }
 
 std::vector<int> ReplicaHost::backup_of() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   std::vector<int> indices;
   for (const auto& [index, group] : groups_) {
     if (!group.primary && group.core->backup().IsComplete()) indices.push_back(index);
@@ -135,7 +136,7 @@ std::vector<int> ReplicaHost::backup_of() {
 }
 
 bool ReplicaHost::fully_replicated() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   bool some = false;
   for (const auto& [index, group] : groups_) {
     if (!group.primary) continue;
@@ -154,7 +155,7 @@ void ReplicaHost::ReportDead(int worker) {
 Result<std::shared_ptr<ServerCore>> ReplicaHost::Route(const Hello& hello) {
   if (hello.kind == HelloKind::kRecoveryLookup) return std::shared_ptr<ServerCore>();
   if (hello.kind == HelloKind::kCopy) return RouteReplica(hello);
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const ReplicaGroup* group = Find(hello.server < 0 ? options_.index : hello.server);
   if (stop_ || fenced_ || group == nullptr || !group->primary) {
     return Unavailable(
@@ -172,7 +173,7 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteReplica(const Hello& hello
     return InvalidArgument("a replica of a server that does not exist");
   }
   const MemberView view = options_.members->Current();
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (stop_ || fenced_) return Unavailable("the server stops");
   if (leaving_ && hello.clock == 0) return Unavailable("the server leaves");
   if (hello.incarnation < incarnations_[hello.from]) {
@@ -207,7 +208,7 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteReplica(const Hello& hello
 }
 
 bool ReplicaHost::AnswerRecoveryLookup(const Hello& hello) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (stop_ || fenced_ || hello.from < 0 || hello.from >= kMostServers) return false;
   int64_t& incarnation = incarnations_[hello.from];
   incarnation = std::max(incarnation, hello.incarnation);
@@ -252,12 +253,13 @@ bool ReplicaHost::TakeOver(int index, ReplicaGroup* group) {
 void ReplicaHost::Run() {
   for (;;) {
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       if (stop_) return;
     }
     RunOnce();
-    std::unique_lock lock(wake_mu_);
-    wake_.wait_for(lock, busy_ ? kBusyInterval : kIdleInterval, [this] { return woken_; });
+    MutexLock lock(wake_mu_);
+    wake_.wait_for(lock, busy_ ? kBusyInterval : kIdleInterval,
+                   [this]() REQUIRES(wake_mu_) { return woken_; });
     woken_ = false;
   }
 }
@@ -265,7 +267,7 @@ void ReplicaHost::Run() {
 void ReplicaHost::RunOnce() {
   busy_ = false;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (fenced_) return;
   }
   const MemberView view = options_.members->Current();
@@ -295,7 +297,7 @@ bool ReplicaHost::Fenced(const MemberView& view) {
 void ReplicaHost::Retire(const std::string& why) {
   std::map<int, ReplicaGroup> groups;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (fenced_) return;
     fenced_ = true;
     groups = groups_;
@@ -355,7 +357,7 @@ void ReplicaHost::StartOwnGroup() {
     return;
   }
   if (!restored.ok()) return Retire(restored.message());
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (stop_ || Find(options_.index) != nullptr) return;
   ReplicaGroup group;
   group.core = own_;
@@ -374,7 +376,7 @@ bool ReplicaHost::PrimaryIsGone(const ReplicaGroup& group, const MemberView& vie
 }
 
 void ReplicaHost::WatchPrimaries(const MemberView& view) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   for (auto at = groups_.begin(); at != groups_.end();) {
     const int index = at->first;
     ReplicaGroup& group = at->second;
@@ -417,7 +419,7 @@ void ReplicaHost::MaintainBackup(int index, const MemberView& view) {
 
 bool ReplicaHost::BackupIsDead(const Backup& backup, const MemberView& view) {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (backup.dead) return true;
   }
   const auto server = static_cast<size_t>(backup.server);
@@ -428,7 +430,7 @@ void ReplicaHost::DropBackup(int index) {
   std::shared_ptr<Backup> gone;
   std::shared_ptr<ServerCore> core;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ReplicaGroup* group = Find(index);
     if (group == nullptr || stop_ || fenced_) return;
     gone = std::move(group->backup);
@@ -449,7 +451,7 @@ void ReplicaHost::ChooseBackup(int index, const MemberView& view) {
     backup = Connect(index, to, view.servers[static_cast<size_t>(to)]);
     if (backup != nullptr) break;
   }
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   ReplicaGroup* group = Find(index);
   if (group == nullptr || stop_) return;
   group->open = group->open || candidates.empty();
@@ -482,7 +484,7 @@ std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
   backup->must_confirm.resize(core->lanes());
   Hello hello = MakeHello(options_, HelloKind::kCopy, index, backup->copy_id);
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     hello.epoch = Find(index)->epoch;
   }
   for (hello.lane = 0; hello.lane < core->lanes(); ++hello.lane) {
@@ -531,7 +533,7 @@ void ReplicaHost::AdvanceSync(int index, Backup* backup) {
   }
   LogInfo("server {}: the rows of server {} are also at server {}", options_.index, index,
           backup->server);
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   backup->in_sync = true;
   if (ReplicaGroup* group = Find(index)) group->open = true;
 }
@@ -541,7 +543,7 @@ Status ReplicaHost::Reconnect(int index, Backup* backup) {
   Hello hello = MakeHello(options_, HelloKind::kCopy, index, backup->copy_id);
   hello.clock = 1;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     hello.epoch = Find(index)->epoch;
   }
   for (hello.lane = 0; hello.lane < core->lanes(); ++hello.lane) {

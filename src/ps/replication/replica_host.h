@@ -11,15 +11,14 @@
 // connection is dialled under mu_, because the other process takes its own mu_.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/members.h"
 #include "ps/server/server_core.h"
 
@@ -109,7 +108,7 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   Result<std::shared_ptr<ServerCore>> RouteReplica(const Hello& hello);
   Result<OpenedConnection> Dial(const std::string& address, const Hello& hello);
   std::vector<int> PrimaryGroups();
-  ReplicaGroup* Find(int index);
+  ReplicaGroup* Find(int index) REQUIRES(mu_);
   std::shared_ptr<Backup> BackupOf(int index);
   std::shared_ptr<ServerCore> CoreOf(int index);
 
@@ -124,16 +123,16 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   std::set<int> notified_;  // servers that know that this incarnation began
   TimePoint next_ping_{};
 
-  std::mutex wake_mu_;  // a leaf: taken under any other
-  std::condition_variable wake_;
-  bool woken_ = false;  // guarded by wake_mu_
+  Mutex wake_mu_;  // a leaf: taken under any other
+  CondVar wake_;
+  bool woken_ GUARDED_BY(wake_mu_) = false;
 
-  std::mutex mu_;
-  bool stop_ = false;                    // guarded by mu_
-  bool fenced_ = false;                  // guarded by mu_
-  bool leaving_ = false;                 // guarded by mu_
-  std::map<int, ReplicaGroup> groups_;   // guarded by mu_
-  std::map<int, int64_t> incarnations_;  // guarded by mu_: earlier ones of an index are over
+  Mutex mu_;
+  bool stop_ GUARDED_BY(mu_) = false;
+  bool fenced_ GUARDED_BY(mu_) = false;
+  bool leaving_ GUARDED_BY(mu_) = false;
+  std::map<int, ReplicaGroup> groups_ GUARDED_BY(mu_);
+  std::map<int, int64_t> incarnations_ GUARDED_BY(mu_);  // earlier ones of an index are over
   std::thread thread_;
 };
 

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/id.h"
+#include "base/mutex.h"
 #include "ps/server/server_core.h"
 #include "ps/transport/transport.h"
 
@@ -22,11 +21,11 @@ constexpr std::string_view kScheme = "inproc:";
 class InProcessPeer final : public ServerConnection {
  public:
   void Reply(const FrameHeader& head, std::string_view body) override {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (!ended_) inbox_.push_back({head, std::string(body)});
   }
   void CloseAfterFlush(const Status& why) override {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (ended_) return;
     ended_ = true;
     end_ = why;
@@ -34,12 +33,12 @@ class InProcessPeer final : public ServerConnection {
   void FlushReplies() override;
 
   void Start(ConnectionHandler* handler) {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     handler_ = handler;
   }
   // Waits until no thread delivers, except the caller itself.
   void Close() {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     ended_ = true;
     handler_ = nullptr;
     inbox_.clear();
@@ -51,8 +50,8 @@ class InProcessPeer final : public ServerConnection {
     FrameHeader head;
     std::string body;
   };
-  std::mutex mu_;
-  std::condition_variable idle_;
+  Mutex mu_;
+  CondVar idle_;
   ConnectionHandler* handler_ = nullptr;
   std::vector<Item> inbox_;
   std::vector<Item> taken_;  // the deliverer's; kept for its memory
@@ -64,7 +63,7 @@ class InProcessPeer final : public ServerConnection {
 };
 
 void InProcessPeer::FlushReplies() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   if (delivering_ || handler_ == nullptr) return;
   delivering_ = true;
   deliverer_ = std::this_thread::get_id();
@@ -104,7 +103,7 @@ class InProcessLink final : public Connection {
     }
     Lane& lane = core_->lane(hello_.lane);
     // The caller holds its channel's lock: nothing may be delivered before FlushReplies.
-    std::lock_guard order(touched_mu_);
+    const MutexLock order(touched_mu_);
     Lane::Guard guard(lane, &touched_);
     const Status status = out.rows != nullptr ? SendRows(&lane, out)
                                               : core_->Control(hello_, peer_, out.head, out.body);
@@ -114,7 +113,7 @@ class InProcessLink final : public Connection {
   void FlushReplies() override {
     std::vector<std::shared_ptr<ServerConnection>> touched;
     {
-      std::lock_guard lock(touched_mu_);
+      const MutexLock lock(touched_mu_);
       touched.swap(touched_);
     }
     peer_->FlushReplies();
@@ -156,8 +155,8 @@ class InProcessLink final : public Connection {
   const std::shared_ptr<ServerCore> core_;
   const std::shared_ptr<InProcessPeer> peer_;
   const Hello hello_;
-  std::mutex touched_mu_;
-  std::vector<std::shared_ptr<ServerConnection>> touched_;  // guarded by touched_mu_
+  Mutex touched_mu_;
+  std::vector<std::shared_ptr<ServerConnection>> touched_ GUARDED_BY(touched_mu_);
   std::atomic<bool> closed_{false};
 };
 
@@ -191,7 +190,7 @@ class InProcessTransport final : public Transport {
 }  // namespace
 
 Status InProcessHub::Register(const std::string& name, std::weak_ptr<ServerCore> server) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   auto& there = servers_[name];
   if (auto other = there.lock(); other != nullptr && !other->stopped()) {
     return AlreadyExists(
@@ -202,12 +201,12 @@ Status InProcessHub::Register(const std::string& name, std::weak_ptr<ServerCore>
 }
 
 void InProcessHub::Unregister(const std::string& name) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   servers_.erase(name);
 }
 
 std::shared_ptr<ServerCore> InProcessHub::Find(const std::string& name) const {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const auto found = servers_.find(name);
   return found == servers_.end() ? nullptr : found->second.lock();
 }

@@ -8,6 +8,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace shoal::ps {
 
@@ -37,9 +38,9 @@ uint64_t ShardConnection::Send(FrameType type, std::string_view body) {
 }
 
 Status ShardConnection::Await(uint64_t id, TimePoint deadline) {
-  std::unique_lock lock(mu_);
-  const bool done =
-      answered_cv_.wait_until(lock, deadline, [&] { return answered_ >= id || !error_.ok(); });
+  MutexLock lock(mu_);
+  const bool done = answered_cv_.wait_until(
+      lock, deadline, [&]() REQUIRES(mu_) { return answered_ >= id || !error_.ok(); });
   if (!error_.ok()) return error_;
   return done ? Status::Ok() : DeadlineExceeded("the other server did not answer in time");
 }
@@ -47,12 +48,12 @@ Status ShardConnection::Await(uint64_t id, TimePoint deadline) {
 Result<std::string> ShardConnection::SendRequest(FrameType type, std::string_view body,
                                                  TimePoint deadline) {
   TRY(Await(Send(type, body), deadline));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return reply_;
 }
 
 void ShardConnection::OnFrame(const FrameHeader& head, std::string_view body) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (head.type == FrameType::kError) {
     if (error_.ok()) error_ = DecodeError(body);
   } else if (head.type == FrameType::kReply) {
@@ -63,7 +64,7 @@ void ShardConnection::OnFrame(const FrameHeader& head, std::string_view body) {
 }
 
 void ShardConnection::OnClosed(const Status& why) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (error_.ok()) error_ = Unavailable("the other server is gone: " + why.message());
   answered_cv_.notify_all();
 }
@@ -81,7 +82,7 @@ Result<std::shared_ptr<ShardConnection>> ShardDialer::DialAt(const std::string& 
   TRY_ASSIGN(OpenedConnection dialled, (local ? inproc_ : tcp_)->Dial(address, hello, timeout));
   if (welcome != nullptr) *welcome = dialled.welcome;
   auto connection = std::make_shared<ShardConnection>(std::move(dialled.connection));
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   if (stopped_) return Unavailable("the server stops");
   std::erase_if(connections_, [](const auto& one) { return one.expired(); });
   connections_.push_back(connection);
@@ -92,7 +93,7 @@ Result<std::shared_ptr<ShardConnection>> ShardDialer::DialAt(const std::string& 
 void ShardDialer::Stop() {
   std::vector<std::weak_ptr<ShardConnection>> connections;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stopped_ = true;
     connections.swap(connections_);
   }

@@ -4,14 +4,13 @@
 // replica_host.cc). One thread sends and waits; answers come from the transport's thread.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/lane/server_options.h"
 #include "ps/shard_map.h"
 #include "ps/transport/transport.h"
@@ -40,11 +39,11 @@ class ShardConnection final : public ConnectionHandler {
  private:
   const std::unique_ptr<Connection> connection_;
   uint64_t sent_ = 0;
-  std::mutex mu_;
-  std::condition_variable answered_cv_;
-  uint64_t answered_ = 0;  // guarded by mu_, with the rest
-  std::string reply_;      // the last
-  Status error_;           // the first
+  Mutex mu_;
+  CondVar answered_cv_;
+  uint64_t answered_ GUARDED_BY(mu_) = 0;  // with the rest
+  std::string reply_;                      // the last
+  Status error_;                           // the first
 };
 
 // Where other servers are, and the way to them.
@@ -63,9 +62,9 @@ class ShardDialer {
 
  private:
   const ServerOptions options_;
-  std::mutex mu_;
-  bool stopped_ = false;                                     // guarded by mu_
-  std::vector<std::weak_ptr<ShardConnection>> connections_;  // guarded by mu_
+  Mutex mu_;
+  bool stopped_ GUARDED_BY(mu_) = false;
+  std::vector<std::weak_ptr<ShardConnection>> connections_ GUARDED_BY(mu_);
   const std::unique_ptr<Transport> tcp_;
   std::unique_ptr<Transport> inproc_;
 };

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/fault_injection.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/server/shard_service.h"
 
 namespace shoal::ps {
@@ -32,7 +33,7 @@ ShardMover::~ShardMover() { Stop(); }
 
 void ShardMover::Stop() {
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     stop_ = true;
     work_.clear();
   }
@@ -44,17 +45,17 @@ void ShardMover::Stop() {
 }
 
 bool ShardMover::stopped() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return stop_;
 }
 
 bool ShardMover::Pause(Duration time) {
-  std::unique_lock lock(mu_);
-  return !wake_.wait_for(lock, time, [this] { return stop_; });
+  MutexLock lock(mu_);
+  return !wake_.wait_for(lock, time, [this]() REQUIRES(mu_) { return stop_; });
 }
 
 void ShardMover::Enqueue(const MoveRequest& order, Answer answer) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   work_.push_back([this, order, answer = std::move(answer)] {
     MoveReport report;
     Status status;
@@ -75,7 +76,7 @@ void ShardMover::Enqueue(const MoveRequest& order, Answer answer) {
 }
 
 void ShardMover::Announce() {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   work_.push_back([this] { NotifyAll(); });
   wake_.notify_all();
 }
@@ -84,8 +85,8 @@ void ShardMover::Run() {
   for (;;) {
     std::function<void()> work;
     {
-      std::unique_lock lock(mu_);
-      wake_.wait(lock, [this] { return stop_ || !work_.empty(); });
+      MutexLock lock(mu_);
+      wake_.wait(lock, [this]() REQUIRES(mu_) { return stop_ || !work_.empty(); });
       if (stop_) return;
       work = std::move(work_.front());
       work_.pop_front();

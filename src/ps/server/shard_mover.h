@@ -5,15 +5,14 @@
 // until the new owner has them and has confirmed that it owns the shard.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/server/shard_connection.h"
 #include "ps/transport/server_connection.h"
 
@@ -71,10 +70,10 @@ class ShardMover {
   uint64_t sent_ = 0;
   uint64_t bytes_ = 0;
 
-  std::mutex mu_;
-  std::condition_variable wake_;
-  bool stop_ = false;                       // guarded by mu_
-  std::deque<std::function<void()>> work_;  // guarded by mu_
+  Mutex mu_;
+  CondVar wake_;
+  bool stop_ GUARDED_BY(mu_) = false;
+  std::deque<std::function<void()>> work_ GUARDED_BY(mu_);
   std::thread thread_;
 };
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 #include "ps/server/shard_mover.h"
 #include "ps/wire/spec_codec.h"
@@ -29,14 +30,14 @@ ShardService::~ShardService() = default;
 void ShardService::Stop() {
   std::shared_ptr<ShardMover> mover;
   {
-    std::lock_guard lock(mover_mu_);
+    const MutexLock lock(mover_mu_);
     mover = std::move(mover_);
   }
   if (mover != nullptr) mover->Stop();
 }
 
 ShardMap ShardService::Map() {
-  std::lock_guard lock(map_mu_);
+  const MutexLock lock(map_mu_);
   return published_;
 }
 
@@ -48,13 +49,13 @@ Status ShardService::Merge(const ShardMap& other) {
 Status ShardService::MergeUnderFirst(ShardMap other) {
   TRY_ASSIGN(const std::vector<RestoredRows> rows, ReadMissingRows(other));
   {
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     const bool news = published_.Merge(other);
     if (!map_.Merge(other) && !news) return Status::Ok();
   }
   // As it is under the lane's lock: a shard that departs meanwhile would come back without it.
   const auto now = [this] {
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     return map_;
   };
   AdoptWithRows(0, now(), rows);
@@ -92,7 +93,7 @@ std::set<uint32_t> ShardService::ShardsWithoutRows(uint32_t lane, const ShardMap
 Result<std::vector<RestoredRows>> ShardService::ReadMissingRows(const ShardMap& map) {
   std::vector<RestoredRows> none;
   if (read_rows_ == nullptr) return none;
-  std::unique_lock lock(map_mu_);
+  MutexLock lock(map_mu_);
   ShardMap merged = map_;
   lock.unlock();
   if (!merged.Merge(map)) return none;
@@ -137,7 +138,7 @@ void ShardService::AdoptShards(Lane* lane, const ShardMap& map) {
 void ShardService::LogState(uint32_t lane_index) {
   Lane& lane = context_->lane(lane_index);
   {
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     if (map_.version() == 1 && lane.arriving().empty()) return;
     lane.Log(BeginEntry(EntryKind::kShards, -1, 0) + EncodeShards(map_));
   }
@@ -165,21 +166,21 @@ void ShardService::NotifyClients() {
 void ShardService::Publish() {
   Lane::Guard guard(context_->first_lane());
   {
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     published_.Merge(map_);
   }
   NotifyClients();
 }
 
 void ShardService::AdoptAll(Lane* lane) {
-  std::unique_lock lock(map_mu_);
+  MutexLock lock(map_mu_);
   const ShardMap known = map_;
   lock.unlock();
   AdoptShards(lane, known);
 }
 
 std::shared_ptr<ShardMover> ShardService::mover() {
-  std::lock_guard lock(mover_mu_);
+  const MutexLock lock(mover_mu_);
   if (mover_ == nullptr && !context_->stopped) mover_ = std::make_shared<ShardMover>(this);
   return mover_;
 }
@@ -207,7 +208,7 @@ Status ShardService::TakeOverAll() {
 void ShardService::Announce() {
   if (context_->options.members == nullptr) return;  // then no shard was ever given away
   {
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     published_.Merge(map_);
     if (map_.version() == 1) return;
   }
@@ -272,7 +273,7 @@ Status ShardService::HandleTakesRows(ControlRequest* request) {
 
 Status ShardService::BeginDeparture(uint32_t shard, uint32_t* lane, ShardAssignment* place) {
   {
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     *place = map_.At(shard);
   }
   if (place->owner.server != context_->options.index) {
@@ -350,7 +351,7 @@ Result<ShardMap> ShardService::Depart(uint32_t lane_index, uint32_t shard,
   }
   ShardMap decided;
   {
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     map_.Set(shard, to);
     decided = map_;
   }
@@ -387,7 +388,7 @@ std::map<uint32_t, Owner> ShardService::Arrivals() {
   std::map<uint32_t, Owner> arrivals;
   for (auto& lane : context_->lanes) {
     Lane::Guard guard(*lane);
-    std::lock_guard lock(map_mu_);
+    const MutexLock lock(map_mu_);
     for (const auto& [shard, arrival] : lane->arriving()) arrivals[shard] = map_.At(shard).owner;
   }
   return arrivals;
@@ -400,7 +401,7 @@ void ShardService::ForgetArrival(uint32_t shard) {
     if (arrival == lane->arriving().end()) continue;
     ShardAssignment place;
     {
-      std::lock_guard lock(map_mu_);
+      const MutexLock lock(map_mu_);
       place = map_.At(shard);
     }
     const bool ours = place.owner.server == static_cast<uint32_t>(context_->options.index);
@@ -459,7 +460,7 @@ Status ShardService::ApplyEntry(uint32_t lane_index, const Entry& entry) {
     ShardMap map;
     TRY(DecodeShards(entry.content, context_->partition.shards(), &map));
     {
-      std::lock_guard lock(map_mu_);
+      const MutexLock lock(map_mu_);
       map_.Merge(map);
     }
     // The map that the primary's lane used then, not what other lanes' logs have told since: a

@@ -11,11 +11,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/lane/control_request.h"
 #include "ps/lane/server_context.h"
 #include "ps/shard_map.h"
@@ -134,12 +134,12 @@ class ShardService {
   std::atomic<bool> drained_{false};  // gets no shards by automatic balancing
   std::atomic<bool> empty_{false};    // leaves and owns nothing
   std::atomic<uint64_t> owned_version_{1};
-  std::atomic<uint64_t> departed_at_{0};  // log position of the last departure, in its lane
-  std::mutex map_mu_;                     // a leaf
-  ShardMap map_;                          // guarded by map_mu_: what the lanes act on
-  ShardMap published_;                    // guarded by map_mu_: see Map
-  std::mutex mover_mu_;
-  std::shared_ptr<ShardMover> mover_;  // guarded by mover_mu_; made when first needed
+  std::atomic<uint64_t> departed_at_{0};    // log position of the last departure, in its lane
+  Mutex map_mu_;                            // a leaf
+  ShardMap map_ GUARDED_BY(map_mu_);        // what the lanes act on
+  ShardMap published_ GUARDED_BY(map_mu_);  // see Map
+  Mutex mover_mu_;
+  std::shared_ptr<ShardMover> mover_ GUARDED_BY(mover_mu_);  // made when first needed
 };
 
 }  // namespace shoal::ps

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
 
@@ -72,7 +73,7 @@ void TcpConnection::CloseAfterFlush(const Status& why) {
 
 void TcpConnection::FlushReplies() {
   {
-    std::lock_guard lock(mailbox_->mu);
+    const MutexLock lock(mailbox_->mu);
     if (mailbox_->stop) return;
     mailbox_->flush.push_back(shared_from_this());
   }

@@ -7,12 +7,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "base/mutex.h"
 #include "ps/server/server_core.h"
 #include "ps/transport/shared_ring.h"
 #include "ps/transport/ucx_pipe.h"
@@ -26,11 +26,11 @@ class TcpConnection;
 // Requests of other threads to a lane's thread: connections to flush, to adopt, and to stop.
 // Shared: it outlives the thread, so that late flushes find it.
 struct Mailbox {
-  std::mutex mu;
-  std::vector<std::shared_ptr<TcpConnection>> flush;  // guarded by mu
-  std::vector<std::shared_ptr<TcpConnection>> adopt;  // guarded by mu: moved here from lane 0
-  bool stop = false;                                  // guarded by mu
-  UniqueFd wake;                                      // eventfd
+  Mutex mu;
+  std::vector<std::shared_ptr<TcpConnection>> flush GUARDED_BY(mu);
+  std::vector<std::shared_ptr<TcpConnection>> adopt GUARDED_BY(mu);  // moved here from lane 0
+  bool stop GUARDED_BY(mu) = false;
+  UniqueFd wake;  // eventfd
   void Wake();
 };
 

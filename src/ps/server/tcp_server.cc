@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "net/tcp_keep_alive.h"
 #include "ps/server/tcp_connection.h"
 #include "ps/transport/local_socket.h"
@@ -58,7 +59,7 @@ class TcpLane {
         mailbox_(std::make_shared<Mailbox>()) {}
   ~TcpLane() {
     {
-      std::lock_guard lock(mailbox_->mu);
+      const MutexLock lock(mailbox_->mu);
       mailbox_->stop = true;
     }
     if (mailbox_->wake.valid()) mailbox_->Wake();
@@ -71,7 +72,7 @@ class TcpLane {
     // last one goes a server's copy, whose connections have locks of their own.
     decltype(mailbox_->flush) flush;
     decltype(mailbox_->adopt) adopt;
-    std::lock_guard lock(mailbox_->mu);
+    const MutexLock lock(mailbox_->mu);
     flush.swap(mailbox_->flush);
     adopt.swap(mailbox_->adopt);
   }
@@ -214,7 +215,7 @@ class TcpLane {
     [[maybe_unused]] const ssize_t got = ::read(mailbox_->wake.get(), &count, sizeof count);
     std::vector<std::shared_ptr<TcpConnection>> flush, adopt;
     {
-      std::lock_guard lock(mailbox_->mu);
+      const MutexLock lock(mailbox_->mu);
       if (mailbox_->stop) return false;
       flush.swap(mailbox_->flush);
       adopt.swap(mailbox_->adopt);
@@ -348,7 +349,7 @@ class TcpLane {
     Mailbox& to = *mailboxes_[peer->lane()];
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->fd(), nullptr);
     {
-      std::lock_guard lock(to.mu);
+      const MutexLock lock(to.mu);
       if (!to.stop) to.adopt.push_back(peers_[peer].peer);
     }
     closed_.push_back(std::move(peers_[peer].peer));

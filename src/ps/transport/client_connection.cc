@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/mutex.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
 #include "ps/wire/row_frame.h"
@@ -64,7 +65,7 @@ void ClientConnection::Start(ConnectionHandler* handler) {
     ReturnToLoop();  // also handles what came together with the welcome
     if (ended_) return;
   }
-  std::lock_guard lock(watch_mu_);
+  const MutexLock lock(watch_mu_);
   if (closed_) return;
   watched_ = true;
   events_ = Wanted();
@@ -79,7 +80,7 @@ uint32_t ClientConnection::Wanted() const {
 // A ring's socket is always watched: it carries only wake-ups and the end; and beside a pipe only
 // the end. Another's is read, and written to when it has room again, by the thread that polls.
 void ClientConnection::Rewatch() {
-  std::lock_guard lock(watch_mu_);
+  const MutexLock lock(watch_mu_);
   if (!watched_ || memory_.has_value()) return;
   const uint32_t events = Wanted();
   if (events == events_) return;
@@ -91,19 +92,20 @@ void ClientConnection::Close() {
   const bool first = !closed_.exchange(true);
   // Waits for the thread that handles a frame now, unless it is this one.
   if (receiver_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
-    std::lock_guard wait(rx_mu_);
+    const MutexLock wait(rx_mu_);
     ended_ = true;
   } else {
+    rx_mu_.AssertHeld();
     ended_ = true;
   }
   if (!first) return;
   {
-    std::lock_guard lock(watch_mu_);
+    const MutexLock lock(watch_mu_);
     watched_ = false;
   }
   {
     // Rows that are not out yet may be gone when this returns.
-    std::lock_guard lock(out_mu_);
+    const MutexLock lock(out_mu_);
     out_.Clear();
     shut_ = true;
   }
@@ -131,7 +133,7 @@ PollResult ClientConnection::Poll() {
       reader_->ClearSleeping();
     } else {
       {
-        std::lock_guard lock(watch_mu_);
+        const MutexLock lock(watch_mu_);
         reads_here_ = false;
       }
       Rewatch();
@@ -173,7 +175,7 @@ void ClientConnection::ReturnToLoop() {
   polled_ = false;
   if (!reader_.has_value()) {
     {
-      std::lock_guard lock(watch_mu_);
+      const MutexLock lock(watch_mu_);
       reads_here_ = true;
     }
     if (corked_) Uncork();
@@ -181,7 +183,7 @@ void ClientConnection::ReturnToLoop() {
     if (pipe_ != nullptr && !PipeSleeps()) {
       // As if a caller polled: the loop's thread checks again in a few milliseconds.
       polled_ = true;
-      std::lock_guard lock(watch_mu_);
+      const MutexLock lock(watch_mu_);
       reads_here_ = false;
       loop_->WatchPollers();
     }
@@ -232,14 +234,14 @@ bool ClientConnection::Receive() {
 
 void ClientConnection::RetrySend() {
   if (blocked_) {
-    std::lock_guard lock(out_mu_);
+    const MutexLock lock(out_mu_);
     blocked_ = false;
     Drain();
   }
   if (!wants_room_) return;
   bool room = false;
   {
-    std::lock_guard lock(out_mu_);
+    const MutexLock lock(out_mu_);
     room = out_.empty() && (!writer_.has_value() || writer_->AwaitRoom());
     if (room) wants_room_ = false;
   }
@@ -355,7 +357,7 @@ Status ClientConnection::HandleRingFrames() {
 // --- Out ---
 
 bool ClientConnection::Takes(size_t bytes) {
-  std::lock_guard lock(out_mu_);
+  const MutexLock lock(out_mu_);
   if (!writer_.has_value()) {
     wants_room_ = blocked_.load();
     return !blocked_;
@@ -368,7 +370,7 @@ bool ClientConnection::Takes(size_t bytes) {
 
 void ClientConnection::Send(const Outgoing& out) {
   {
-    std::lock_guard lock(out_mu_);
+    const MutexLock lock(out_mu_);
     if (shut_) return;
     asked_ += IsSequenced(out.head.type);
     if (out.rows == nullptr) {
@@ -401,7 +403,7 @@ bool ClientConnection::MayWait() {
 
 void ClientConnection::Uncork() {
   {
-    std::lock_guard lock(out_mu_);
+    const MutexLock lock(out_mu_);
     if (blocked_) return;
     Drain();
     if (!blocked_) return;

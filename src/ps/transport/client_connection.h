@@ -14,12 +14,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "base/file.h"
+#include "base/mutex.h"
 #include "net/tcp_keep_alive.h"
 #include "ps/transport/client_loop.h"
 #include "ps/transport/send_queue.h"
@@ -57,15 +57,16 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
 
  private:
   // The right to receive, which one thread has at a time.
-  class ReceiveLock {
+  // Clang is told that it always gets it: a caller that does not wait looks at mine().
+  class SHOAL_THREAD_SAFETY(scoped_lockable) ReceiveLock {
    public:
-    ReceiveLock(ClientConnection* stream, bool wait);
-    ~ReceiveLock();
+    ReceiveLock(ClientConnection* stream, bool wait) ACQUIRE(stream->rx_mu_);
+    ~ReceiveLock() RELEASE();
     bool mine() const { return lock_.owns_lock(); }
 
    private:
     ClientConnection* const stream_;
-    std::unique_lock<std::mutex> lock_;
+    std::unique_lock<Mutex> lock_;
   };
 
   // Frames come over the socket itself.
@@ -74,31 +75,31 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   // socket.
   int wakes_by() const { return pipe_ != nullptr ? pipe_->event_fd() : fd_.get(); }
   // As the socket is to be watched, or the pipe.
-  uint32_t Wanted() const;
+  uint32_t Wanted() const REQUIRES(watch_mu_);
 
   // Under ReceiveLock. All of what has come; true if there was something.
-  bool Receive();
-  Status ReceiveStream(bool* some);
-  Status ReceivePipe(bool* some);
-  Status ReceiveRing(bool* some);
-  Status HandleFrames();
-  Status HandleRingFrames();
-  void HandleFrame(const FrameHeader& head, std::string_view payload);
-  void End(const Status& why);
+  bool Receive() REQUIRES(rx_mu_);
+  Status ReceiveStream(bool* some) REQUIRES(rx_mu_);
+  Status ReceivePipe(bool* some) REQUIRES(rx_mu_);
+  Status ReceiveRing(bool* some) REQUIRES(rx_mu_);
+  Status HandleFrames() REQUIRES(rx_mu_);
+  Status HandleRingFrames() REQUIRES(rx_mu_);
+  void HandleFrame(const FrameHeader& head, std::string_view payload) REQUIRES(rx_mu_);
+  void End(const Status& why) REQUIRES(rx_mu_);
   // Lets the loop's thread take over; handles what came meanwhile.
-  void ReturnToLoop();
+  void ReturnToLoop() REQUIRES(rx_mu_);
   // False: it must be looked at again soon.
-  bool PipeSleeps();
+  bool PipeSleeps() REQUIRES(rx_mu_);
   // Sends what waits for room; tells the handler that there is room if it asked.
-  void RetrySend();
+  void RetrySend() REQUIRES(rx_mu_);
   void Uncork();
 
   // Under out_mu_.
-  bool MayWait();
-  void QueueRows(FrameHeader head, const RowChunk& rows);
-  bool WriteToRing(FrameHeader head, const RowChunk& rows);
-  void Drain();
-  void DrainToRing();
+  bool MayWait() REQUIRES(out_mu_);
+  void QueueRows(FrameHeader head, const RowChunk& rows) REQUIRES(out_mu_);
+  bool WriteToRing(FrameHeader head, const RowChunk& rows) REQUIRES(out_mu_);
+  void Drain() REQUIRES(out_mu_);
+  void DrainToRing() REQUIRES(out_mu_);
 
   void Rewatch();
 
@@ -107,35 +108,35 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   const std::optional<SharedRings> memory_;
   const std::unique_ptr<UcxPipe> pipe_;
 
-  std::mutex rx_mu_;
+  Mutex rx_mu_;
   std::atomic<std::thread::id> receiver_{};  // the thread that holds rx_mu_
-  ConnectionHandler* handler_ = nullptr;     // guarded by rx_mu_, with the rest
-  ByteBuffer in_;
-  std::optional<RingReader> reader_;
-  std::string copied_;  // a control frame's payload, out of the server's reach
-  bool ended_ = false;
-  bool polled_ = false;
-  uint64_t looked_polls_ = 0;
+  ConnectionHandler* handler_ GUARDED_BY(rx_mu_) = nullptr;
+  ByteBuffer in_ GUARDED_BY(rx_mu_);
+  std::optional<RingReader> reader_ GUARDED_BY(rx_mu_);
+  std::string copied_ GUARDED_BY(rx_mu_);  // a control frame's payload, out of the server's reach
+  bool ended_ GUARDED_BY(rx_mu_) = false;
+  bool polled_ GUARDED_BY(rx_mu_) = false;
+  uint64_t looked_polls_ GUARDED_BY(rx_mu_) = 0;
   std::atomic<uint64_t> polls_{0};
   std::atomic<bool> closed_{false};
 
-  std::mutex out_mu_;
-  SendQueue out_;                     // guarded by out_mu_, with the rest
-  std::optional<RingWriter> writer_;  //
-  std::string scratch_;
-  bool shut_ = false;                 // nothing more is sent
-  uint64_t asked_ = 0;                // requests that were queued or sent,
-  uint64_t sent_ = 0;                 // and when the kernel was last offered all of them
-  std::atomic<bool> blocked_{false};  // written under out_mu_
+  Mutex out_mu_;
+  SendQueue out_ GUARDED_BY(out_mu_);
+  std::optional<RingWriter> writer_ GUARDED_BY(out_mu_);
+  std::string scratch_ GUARDED_BY(out_mu_);
+  bool shut_ GUARDED_BY(out_mu_) = false;   // nothing more is sent
+  uint64_t asked_ GUARDED_BY(out_mu_) = 0;  // requests that were queued or sent,
+  uint64_t sent_ GUARDED_BY(out_mu_) = 0;   // and when the kernel was last offered all of them
+  std::atomic<bool> blocked_{false};        // written under out_mu_
   std::atomic<bool> wants_room_{false};
   std::atomic<bool> corked_{false};    // requests wait to be batched
   std::atomic<uint64_t> answered_{0};  // requests; written under ReceiveLock
 
   net::PeerLivenessCheck silence_;  // the loop's thread's
-  std::mutex watch_mu_;
-  bool watched_ = false;    // guarded by watch_mu_, with the rest
-  bool reads_here_ = true;  // the loop's thread reads the socket
-  uint32_t events_ = 0;
+  Mutex watch_mu_;
+  bool watched_ GUARDED_BY(watch_mu_) = false;
+  bool reads_here_ GUARDED_BY(watch_mu_) = true;  // the loop's thread reads the socket
+  uint32_t events_ GUARDED_BY(watch_mu_) = 0;
 };
 
 // The Connection that a channel owns; its destruction closes the connection.

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/mutex.h"
 #include "net/tcp_keep_alive.h"
 #include "ps/transport/client_connection.h"
 
@@ -66,7 +67,7 @@ void ClientLoop::Arm() {
 }
 
 void ClientLoop::Add(const std::shared_ptr<ClientConnection>& stream, int fd, uint32_t events) {
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   streams_[stream.get()] = stream;
   epoll_event event{};
   event.events = events;
@@ -83,7 +84,7 @@ void ClientLoop::Watch(ClientConnection* stream, int fd, uint32_t events) {
 
 void ClientLoop::Remove(ClientConnection* stream, int fd) {
   std::shared_ptr<ClientConnection> last;  // let go of without the lock
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
@@ -94,7 +95,7 @@ void ClientLoop::Remove(ClientConnection* stream, int fd) {
 void ClientLoop::Serve(ClientConnection* stream, uint32_t events) {
   std::shared_ptr<ClientConnection> alive;
   {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     const auto found = streams_.find(stream);
     if (found != streams_.end()) alive = found->second;
   }
@@ -103,7 +104,7 @@ void ClientLoop::Serve(ClientConnection* stream, uint32_t events) {
 
 std::vector<std::shared_ptr<ClientConnection>> ClientLoop::All() {
   std::vector<std::shared_ptr<ClientConnection>> all;
-  std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   for (const auto& [raw, stream] : streams_) all.push_back(stream);
   return all;
 }

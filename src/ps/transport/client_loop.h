@@ -7,11 +7,11 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace shoal::ps {
@@ -46,8 +46,8 @@ class ClientLoop {
   std::thread thread_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> watching_pollers_{false};
-  std::mutex mu_;
-  std::map<ClientConnection*, std::shared_ptr<ClientConnection>> streams_;  // guarded by mu_
+  Mutex mu_;
+  std::map<ClientConnection*, std::shared_ptr<ClientConnection>> streams_ GUARDED_BY(mu_);
 };
 
 }  // namespace shoal::ps

@@ -5,10 +5,10 @@
 #include <poll.h>
 
 #include <cerrno>
-#include <mutex>
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 #include "ps/transport/client_connection.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
@@ -116,11 +116,15 @@ class TcpTransport final : public Transport {
     }
     dialled.connection =
         std::make_unique<ClientConnectionHandle>(std::make_shared<ClientConnection>(
-            std::move(to.fd), std::move(to.in), std::move(memory), std::move(pipe), loop_));
+            std::move(to.fd), std::move(to.in), std::move(memory), std::move(pipe), loop()));
     return dialled;
   }
+  std::shared_ptr<ClientLoop> loop() {
+    const MutexLock lock(mu_);
+    return loop_;
+  }
   Status EnsureLoop() {
-    std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     if (loop_ != nullptr) return Status::Ok();
     TRY_ASSIGN(loop_, ClientLoop::Start());
     return Status::Ok();
@@ -129,8 +133,8 @@ class TcpTransport final : public Transport {
   const std::string token_;
   const bool shared_memory_;
   const bool ucx_;
-  std::mutex mu_;
-  std::shared_ptr<ClientLoop> loop_;  // guarded by mu_
+  Mutex mu_;
+  std::shared_ptr<ClientLoop> loop_ GUARDED_BY(mu_);
 };
 
 }  // namespace

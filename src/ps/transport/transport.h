@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "ps/types.h"
 #include "ps/wire/frame.h"
@@ -34,8 +34,8 @@ class InProcessHub {
   std::shared_ptr<ServerCore> Find(const std::string& name) const;
 
  private:
-  mutable std::mutex mu_;
-  std::map<std::string, std::weak_ptr<ServerCore>> servers_;  // guarded by mu_
+  mutable Mutex mu_;
+  std::map<std::string, std::weak_ptr<ServerCore>> servers_ GUARDED_BY(mu_);
 };
 
 // The purpose of a connection: a client's requests; the log of a primary for its backup

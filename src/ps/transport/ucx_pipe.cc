@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/id.h"
+#include "base/mutex.h"
 #include "ps/transport/ucx_library.h"
 
 namespace shoal::ps {
@@ -113,7 +113,7 @@ struct UcxPipe::Ends {
   uint64_t tag = 0;  // of bytes
   int event_fd = -1;
 
-  mutable std::mutex mu;  // guards all below, and every call of UCX
+  mutable Mutex mu;  // guards all below, and every call of UCX
   Status end;
   ucs_status_t failed = UCS_OK;  // what UCX's callback heard
   std::unique_ptr<char[]> memory;
@@ -381,7 +381,7 @@ Result<std::unique_ptr<UcxPipe>> UcxPipe::Make() {
 }
 
 Status UcxPipe::Expect(uint64_t tag) {
-  std::lock_guard lock(ends_->mu);
+  const MutexLock lock(ends_->mu);
   ends_->tag = tag & ~uint64_t{kReadSoFar};
   for (Message& message : ends_->in) ends_->Lay(&message, kBytes, kUcxMessage);
   for (Message& message : ends_->heard) ends_->Lay(&message, kReadSoFar, sizeof(uint64_t));
@@ -389,12 +389,12 @@ Status UcxPipe::Expect(uint64_t tag) {
 }
 
 Status UcxPipe::Connect(std::string_view peer) {
-  std::lock_guard lock(ends_->mu);
+  const MutexLock lock(ends_->mu);
   return ends_->Connect(peer);
 }
 
 size_t UcxPipe::Send(std::span<const iovec> pieces) {
-  std::lock_guard lock(ends_->mu);
+  const MutexLock lock(ends_->mu);
   size_t all = 0;
   for (const iovec& piece : pieces) all += piece.iov_len;
   size_t taken = 0;
@@ -407,7 +407,7 @@ size_t UcxPipe::Send(std::span<const iovec> pieces) {
 }
 
 size_t UcxPipe::Receive(char* to, size_t room) {
-  std::lock_guard lock(ends_->mu);
+  const MutexLock lock(ends_->mu);
   ends_->Move();
   size_t size = 0;
   while (size < room && ends_->end.ok()) {
@@ -427,12 +427,12 @@ size_t UcxPipe::Receive(char* to, size_t room) {
 }
 
 Status UcxPipe::status() const {
-  std::lock_guard lock(ends_->mu);
+  const MutexLock lock(ends_->mu);
   return ends_->end;
 }
 
 UcxSleep UcxPipe::Sleep(bool deaf) {
-  std::lock_guard lock(ends_->mu);
+  const MutexLock lock(ends_->mu);
   if (!ends_->end.ok()) return UcxSleep::kDataPending;
   if (!deaf && ends_->Here(&ends_->in[ends_->got % kUcxMessages])) return UcxSleep::kDataPending;
   for (int turn = 0; turn < kTriesToSleep; ++turn) {

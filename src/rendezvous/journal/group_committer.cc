@@ -3,12 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/fault_injection.h"
+#include "base/mutex.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -30,7 +29,7 @@ class ThreadGroupCommitter final : public GroupCommitter {
   ~ThreadGroupCommitter() override {
     *alive_ = false;
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       stop_ = true;
     }
     wake_.notify_one();
@@ -41,7 +40,7 @@ class ThreadGroupCommitter final : public GroupCommitter {
     ++syncs_;
     done_ = std::move(done);
     {
-      std::lock_guard lock(mu_);
+      const MutexLock lock(mu_);
       work_ = std::move(fds);
       waiting_ = true;
     }
@@ -57,8 +56,8 @@ class ThreadGroupCommitter final : public GroupCommitter {
  private:
   void Serve() {
     for (;;) {
-      std::unique_lock lock(mu_);
-      wake_.wait(lock, [this] { return waiting_ || stop_; });
+      MutexLock lock(mu_);
+      wake_.wait(lock, [this]() REQUIRES(mu_) { return waiting_ || stop_; });
       if (stop_) return;
       waiting_ = false;
       const std::vector<int> fds = std::move(work_);
@@ -76,12 +75,11 @@ class ThreadGroupCommitter final : public GroupCommitter {
   std::function<void(Status)> done_;
   int64_t syncs_ = 0;
   std::thread thread_;
-  // Guarded by mu_.
-  std::mutex mu_;
-  std::condition_variable wake_;
-  std::vector<int> work_;
-  bool waiting_ = false;
-  bool stop_ = false;
+  Mutex mu_;
+  CondVar wake_;
+  std::vector<int> work_ GUARDED_BY(mu_);
+  bool waiting_ GUARDED_BY(mu_) = false;
+  bool stop_ GUARDED_BY(mu_) = false;
 };
 
 }  // namespace

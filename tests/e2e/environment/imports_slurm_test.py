@@ -66,6 +66,29 @@ srun -n 2 bash -c 'echo first: $SLURM_PROCID of $SLURM_NTASKS'""")
         self.assertIn("its number of tasks is '$COUNT'", err)
         self.assertIn("a step of '8' tasks in a job of 1", out)
 
+    def test_a_step_that_no_reading_finds_is_an_error_and_not_one_run(self):
+        inner = self.home.write("run.sh", "srun echo started\n")
+        code, out, err = self.run_script("-n 4", f"bash {inner}")
+        self.assertEqual(code, 1, out + err)
+        self.assertNotIn("| started", out)
+        self.assertIn("a step of 4 tasks in a job that was imported as one task", out)
+
+    def test_srun_in_a_variable_starts_every_task(self):
+        code, out, err = self.run_script("-N 1 -n 4", 'LAUNCH="srun --cpu-bind=cores"\n$LAUNCH bash -c \'echo rank $SLURM_PROCID at $SLURM_STEP_NUM_NODES\'')
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual([out.count(f"rank {rank} at 1") for rank in range(4)], [1, 1, 1, 1], out)
+
+    def test_hostname_is_that_of_the_first_node_as_where_the_script_runs_once(self):
+        code, out, err = self.run_script("-N 2", """
+SLURM_JOB_NODELIST=first,second
+echo "script $(hostname) $(hostname -s) $(hostname --ip-address)"
+srun hostname | sed 's/^/step /'
+srun bash -c 'echo "program $(hostname)"'""")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(out.count("| script first first first"), 2, out)
+        for line in ("step", "program"):
+            self.assertEqual(out.count(f"| {line} {os.uname().nodename}"), 2, out)
+
     def test_srun_keeps_its_directory_and_variables(self):
         code, out, err = self.run_script("-n 2", """mkdir -p "$SHOAL_SCRATCH/there"
 srun --export=ALL,MODE=fast,NAME='a b' -D "$SHOAL_SCRATCH/there" bash -c 'echo "$MODE/$NAME in ${PWD##*/}"'

@@ -84,11 +84,11 @@ class OutputModelTest(harness.JobsTest):
     def test_sections_of_data_that_nobody_documents(self):
         self.home.write("train.data", "1 1:1\n0 2:1\n" * 10)
         self.home.write("other.data", "1 1:1\n0 2:1\n" * 10)
-        job = self.home.write("job.yaml", JOB % ("logistic", "libsvm", "validation", "libsvm"))
+        job = self.home.write("job.yaml", JOB % ("logistic", "libsvm", "extra", "libsvm"))
         for command in ("run", "plan"):
             code, _, err = self.home.run(command, job)
             self.assertEqual(code, 2, err)
-            self.assertIn("job.yaml:6:3: data.validation: got data validation, expected train, or test", err)
+            self.assertIn("job.yaml:6:3: data.extra: got data extra, expected train, test to measure", err)
         job = self.home.write("job.yaml", JOB % ("word2vec", "text", "test", "text"))
         code, _, err = self.home.run("run", job)
         self.assertEqual(code, 2, err)

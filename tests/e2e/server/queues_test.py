@@ -65,7 +65,7 @@ class QueuesTest(unittest.TestCase):
         self.wait(lambda: self.starts("red") == 1, "the first job")
         later = self.submit("later", "default")  # the default queue, red
         first = self.submit("first", "red", memory="3Gi")
-        self.wait(lambda: self.reason(first) != "", "a reason")
+        self.wait(lambda: self.server.get(f"/jobs/{first}/why").json["changes"], lambda: f"waits as {self.reason(first)!r}")
         why = self.server.get(f"/jobs/{first}/why").json
         self.assertEqual(why["state"], "pending")
         self.assertIn("in queue blue", why["changes"])

@@ -51,8 +51,8 @@ class Hdfs(unittest.TestCase):
         self.log = open(self.home.path("hdfs.log"), "w", encoding="utf-8")
         self.addCleanup(self.log.close)
         self.cluster = subprocess.Popen(
-            ["java", "-Xmx700m", "-Dhadoop.root.logger=ERROR", "-cp", f"{JARS}/*", os.path.join(HERE, "MiniHdfs.java"), self.home.path("hdfs")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+            ["java", "-Xmx700m", "-cp", f"{JARS}/*", os.path.join(HERE, "MiniHdfs.java"), self.home.path("hdfs")],
+            stdin=subprocess.PIPE, stdout=self.log, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(self.stop)
         urls = self.said("READY").split()[1:]
         self.place = "webhdfs://" + ",".join(url.replace("http://", "") for url in urls)
@@ -61,13 +61,15 @@ class Hdfs(unittest.TestCase):
         self.cluster.kill()
         self.cluster.wait()
         self.cluster.stdin.close()
-        self.cluster.stdout.close()
 
     def said(self, word):
-        for line in self.cluster.stdout:
-            if line.startswith(word):
-                return line
-        self.fail("HDFS did not start: see its log")
+        """The line of the cluster's output, which is Hadoop's log too, that begins so."""
+        def find():
+            with open(self.log.name, encoding="utf-8") as log:
+                return next((line for line in log if line.startswith(word) and line.endswith("\n")), None)
+        line = harness.poll_until(find, 120, pause=0.2)
+        self.assertIsNotNone(line, "HDFS did not start, or its name node did not take over")
+        return line
 
     def shoal(self, *arguments, code=0, user="ann"):
         got, out, err = self.home.run(*arguments, env={"HADOOP_USER_NAME": user}, seconds=100)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/id.h"
+#include "base/mutex.h"
 #include "controller/store/postgres/postgres_schema.h"
 #include "controller/store/postgres/postgres_watch.h"
 
@@ -140,8 +141,9 @@ Status PostgresDatabase::Read(const Query& read) {
 Status PostgresDatabase::ReadOnce(const Query& read) {
   std::unique_ptr<PostgresConnection> reader;
   {
-    std::unique_lock lock(readers_mu_);
-    reader_free_.wait(lock, [this] { return !idle_.empty() || open_ < kMostReaders; });
+    MutexLock lock(readers_mu_);
+    reader_free_.wait(
+        lock, [this]() REQUIRES(readers_mu_) { return !idle_.empty() || open_ < kMostReaders; });
     if (!idle_.empty()) {
       reader = std::move(idle_.back());
       idle_.pop_back();
@@ -157,7 +159,7 @@ Status PostgresDatabase::ReadOnce(const Query& read) {
   }
   if (reader != nullptr) status = read(*reader);
   if (reader != nullptr && reader->IsLost()) reader.reset();
-  const std::lock_guard lock(readers_mu_);
+  const MutexLock lock(readers_mu_);
   // After the loss of one, the others are not expected to be better.
   if (reader == nullptr) open_ -= 1 + static_cast<int>(std::exchange(idle_, {}).size());
   if (reader != nullptr) idle_.push_back(std::move(reader));

@@ -7,15 +7,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "controller/store/postgres/postgres_connection.h"
 #include "controller/store/postgres/postgres_store.h"
 #include "controller/store/sql/group_commit.h"
@@ -52,10 +51,10 @@ class PostgresDatabase final : public SqlDatabase {
   const PostgresOptions options_;
   std::unique_ptr<PostgresConnection> writer_;  // of the caller in CommitGroup, as is the next
   int64_t batch_ = 0;                           // number of the last commit
-  std::mutex readers_mu_;
-  std::condition_variable reader_free_;
-  std::vector<std::unique_ptr<PostgresConnection>> idle_;  // guarded by readers_mu_
-  int open_ = 0;                                           // idle and in use; likewise
+  Mutex readers_mu_;
+  CondVar reader_free_;
+  std::vector<std::unique_ptr<PostgresConnection>> idle_ GUARDED_BY(readers_mu_);
+  int open_ = 0;  // idle and in use; likewise
   std::atomic<uint64_t> synced_{0};
   std::atomic<uint64_t> written_{0};
   GroupCommit group_;

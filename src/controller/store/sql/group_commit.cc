@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/mutex.h"
+
 namespace shoal::controller {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr std::chrono::milliseconds kLongestPause{2};
 
 Status GroupCommit::Do(Durability durability, const SqlDatabase::Change& change) {
   PendingChange mine{&change, durability, {}, false, false};
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   waiting_.push_back(&mine);
   arrived_.notify_one();
   while (!mine.done) {
@@ -25,7 +27,8 @@ Status GroupCommit::Do(Durability durability, const SqlDatabase::Change& change)
     // The callers of the last group come again, one after the other; a commit without most of them
     // would make them wait for two.
     if (waiting_.size() < last_size_)
-      arrived_.wait_for(lock, last_duration_ / 8, [this] { return waiting_.size() >= last_size_; });
+      arrived_.wait_for(lock, last_duration_ / 8,
+                        [this]() REQUIRES(mu_) { return waiting_.size() >= last_size_; });
     const std::vector<PendingChange*> group = std::exchange(waiting_, {});
     lock.unlock();
     const TimePoint begin = RealClock::Get()->Now();

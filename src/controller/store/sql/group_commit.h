@@ -2,13 +2,12 @@
 // one round trip to the database. Used by both databases (sql_database.h).
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "controller/store/sql/sql_database.h"
 
@@ -37,12 +36,12 @@ class GroupCommit {
 
  private:
   const Commit commit_;
-  std::mutex mu_;
-  std::condition_variable finished_;
-  std::condition_variable arrived_;
-  std::vector<PendingChange*> waiting_;  // guarded by mu_, in the order of arrival
-  bool busy_ = false;                    // a caller is in commit_; guarded by mu_
-  size_t last_size_ = 0;                 // of the last group; likewise, as is the next
+  Mutex mu_;
+  CondVar finished_;
+  CondVar arrived_;
+  std::vector<PendingChange*> waiting_ GUARDED_BY(mu_);  // in the order of arrival
+  bool busy_ = false;                                    // a caller is in commit_; guarded by mu_
+  size_t last_size_ = 0;  // of the last group; likewise, as is the next
   Duration last_duration_{};
 };
 

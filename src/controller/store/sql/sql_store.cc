@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/utf8.h"
 #include "controller/store/cursor.h"
 #include "controller/store/process_identity.h"
@@ -289,7 +289,7 @@ class SqlStore final : public Store {
   }
   Status ReleaseLease(const Fence& fence) override { return leases_.Release(fence); }
   void SetFence(const Fence& fence) override {
-    const std::lock_guard lock(fence_mu_);
+    const MutexLock lock(fence_mu_);
     fence_ = fence;
   }
   Records& records() override { return records_; }
@@ -302,7 +302,7 @@ class SqlStore final : public Store {
 
  private:
   Fence fence() const {
-    const std::lock_guard lock(fence_mu_);
+    const MutexLock lock(fence_mu_);
     return fence_;
   }
   // A change of jobs under a fence. `change` gets the job, whose lease epoch is the fence's.
@@ -315,8 +315,8 @@ class SqlStore final : public Store {
   SqlLeases leases_;
   SqlRecords records_;
   SqlAudit audit_;
-  mutable std::mutex fence_mu_;
-  Fence fence_;  // guarded by fence_mu_
+  mutable Mutex fence_mu_;
+  Fence fence_ GUARDED_BY(fence_mu_);
 };
 
 Status SqlStore::Submit(const NewJob& job) {

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace shoal::learn::sparse {
 
@@ -25,7 +25,7 @@ class ExchangeMeter {
 
   // An exchange has ended that took so long, without what was trained in it, after a wait.
   void Add(Duration exchange, Duration waited) {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ++exchanges_;
     exchange_ += exchange;
     waited_ += waited;
@@ -33,7 +33,7 @@ class ExchangeMeter {
 
   // Until now, of a worker that has trained so many examples and moved so many bytes since.
   ExchangeCost Read(TimePoint now, uint64_t examples, uint64_t bytes) const {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(mu_);
     ExchangeCost cost;
     cost.exchanges = exchanges_;
     if (now > begun_) {
@@ -48,8 +48,8 @@ class ExchangeMeter {
 
  private:
   const TimePoint begun_;
-  mutable std::mutex mu_;
-  uint64_t exchanges_ = 0;  // guarded by mu_, as the next two
+  mutable Mutex mu_;
+  uint64_t exchanges_ GUARDED_BY(mu_) = 0;  // as the next two
   Duration exchange_{};
   Duration waited_{};
 };

@@ -17,8 +17,9 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr uint32_t kVersion = 2;            // 1, of checkpoints of earlier releases, had no columns
-constexpr uint32_t kMaxPartClasses = 4096;  // three for each thread
+constexpr uint32_t kVersion =
+    3;  // of checkpoints of earlier releases: 1 had no columns, 2 no counts
+constexpr uint32_t kMaxPartClasses = 4096;
 constexpr const char* kPrefix = "share/";
 constexpr auto kPoll = std::chrono::milliseconds(2);
 constexpr auto kSlowPoll = std::chrono::milliseconds(50);
@@ -32,6 +33,7 @@ std::string Text(const data::ShardBoundary& place) {
 // The same but for what was agreed on since.
 bool SameData(PartSummary a, const PartSummary& b) {
   a.extent = b.extent;
+  if (a.class_counts.empty()) a.class_counts = b.class_counts;  // of an earlier release
   return a == b;
 }
 
@@ -86,19 +88,41 @@ Status CheckMissingSummaries(const WorkerSetup& setup, const std::vector<int>& e
   return Status::Ok();
 }
 
+bool ReadColumn(ByteReader* reader, data::ColumnSummary* column) {
+  for (double* const number : {&column->offset, &column->sum, &column->squares}) {
+    if (!reader->Get(number).ok() || !std::isfinite(*number)) return false;
+  }
+  for (uint64_t* const count :
+       {&column->numbers, &column->missing, &column->not_finite, &column->texts}) {
+    if (!reader->Get(count).ok()) return false;
+  }
+  return true;
+}
+
+void WriteColumn(const data::ColumnSummary& column, ByteWriter* writer) {
+  for (const double number : {column.offset, column.sum, column.squares}) writer->Put(number);
+  for (const uint64_t count : {column.numbers, column.missing, column.not_finite, column.texts})
+    writer->Put(count);
+}
+
+// What version 3 has added.
+bool ReadLabelPart(ByteReader* reader, PartSummary* share) {
+  uint32_t counts = 0;
+  if (!reader->Get(&counts).ok() || counts > kMaxPartClasses) return false;
+  share->class_counts.resize(counts);
+  for (uint64_t& count : share->class_counts) {
+    if (!reader->Get(&count).ok()) return false;
+  }
+  if (!share->classes.empty() && counts != share->classes.size()) return false;
+  return ReadColumn(reader, &share->labels) && ReadColumn(reader, &share->weights);
+}
+
 // What version 2 has added.
 bool ReadCsvPart(ByteReader* reader, PartSummary* share) {
   uint32_t columns = 0;
   if (!reader->Get(&columns).ok() || columns > data::kMaxCsvColumns) return false;
   for (uint32_t i = 0; i < columns; ++i) {
-    data::ColumnSummary& column = share->columns.emplace_back();
-    for (double* const number : {&column.offset, &column.sum, &column.squares}) {
-      if (!reader->Get(number).ok() || !std::isfinite(*number)) return false;
-    }
-    for (uint64_t* const count :
-         {&column.numbers, &column.missing, &column.not_finite, &column.texts}) {
-      if (!reader->Get(count).ok()) return false;
-    }
+    if (!ReadColumn(reader, &share->columns.emplace_back())) return false;
   }
   uint32_t classes = 0;
   if (!reader->Get(&classes).ok() || classes > kMaxPartClasses) return false;
@@ -108,6 +132,20 @@ bool ReadCsvPart(ByteReader* reader, PartSummary* share) {
     share->classes.emplace_back(name);
   }
   return true;
+}
+
+// Counts of the same classes, or of a list of names that goes on with the share's.
+void AddLabels(const PartSummary& share, DatasetSummary* all) {
+  all->labels.Merge(share.labels);
+  all->weights.Merge(share.weights);
+  if (!share.classes.empty()) {
+    all->class_counts.insert(all->class_counts.end(), share.class_counts.begin(),
+                             share.class_counts.end());
+    return;
+  }
+  all->class_counts.resize(std::max(all->class_counts.size(), share.class_counts.size()));
+  for (size_t c = 0; c < share.class_counts.size(); ++c)
+    all->class_counts[c] += share.class_counts[c];
 }
 
 }  // namespace
@@ -122,13 +160,13 @@ std::string EncodePartSummary(const PartSummary& share) {
     writer.Put(number);
   writer.Put(share.extent.fields);
   writer.Put(static_cast<uint32_t>(share.columns.size()));
-  for (const data::ColumnSummary& column : share.columns) {
-    for (const double number : {column.offset, column.sum, column.squares}) writer.Put(number);
-    for (const uint64_t count : {column.numbers, column.missing, column.not_finite, column.texts})
-      writer.Put(count);
-  }
+  for (const data::ColumnSummary& column : share.columns) WriteColumn(column, &writer);
   writer.Put(static_cast<uint32_t>(share.classes.size()));
   for (const std::string& name : share.classes) writer.PutString(name);
+  writer.Put(static_cast<uint32_t>(share.class_counts.size()));
+  for (const uint64_t count : share.class_counts) writer.Put(count);
+  WriteColumn(share.labels, &writer);
+  WriteColumn(share.weights, &writer);
   return bytes;
 }
 
@@ -143,6 +181,7 @@ Result<PartSummary> DecodePartSummary(std::string_view bytes, std::string_view n
     good = good && reader.Get(number).ok();
   good = good && reader.Get(&share.extent.fields).ok();
   if (version > 1) good = good && ReadCsvPart(&reader, &share);
+  if (version > 2) good = good && ReadLabelPart(&reader, &share);
   good = good && reader.remaining() == 0 && share.extent.features <= data::kMaxFeature + 1 &&
          share.extent.fields <= data::kMaxFields;
   if (good) return share;
@@ -206,6 +245,7 @@ Result<DatasetSummary> CollectPartSummaries(const WorkerSetup& setup, bool resum
         all.examples.push_back(share.examples);
         all.columns.resize(std::max(all.columns.size(), share.columns.size()));
         for (size_t i = 0; i < share.columns.size(); ++i) all.columns[i].Merge(share.columns[i]);
+        AddLabels(share, &all);
         all.classes.insert(all.classes.end(), share.classes.begin(), share.classes.end());
       }
       return all;

@@ -37,7 +37,10 @@ struct PartSummary {
   uint64_t examples = 0;
   FeatureExtent extent;
   std::vector<data::ColumnSummary> columns = {};  // of csv with raw columns, in the file's order
-  std::vector<std::string> classes = {};          // of csv: ExampleSet::classes of all shards
+  std::vector<std::string> classes = {};          // ExampleSet::classes of all shards
+  std::vector<uint64_t> class_counts = {};        // examples of each, or of labels 0 and 1
+  data::ColumnSummary labels = {};                // that are numbers
+  data::ColumnSummary weights = {};               // of examples that have some
   bool operator==(const PartSummary&) const = default;
 };
 
@@ -47,6 +50,9 @@ struct DatasetSummary {
   std::vector<uint64_t> examples;            // by worker
   std::vector<data::ColumnSummary> columns;  // as PartSummary's
   std::vector<std::string> classes;          // likewise; may repeat
+  std::vector<uint64_t> class_counts;        // of each of `classes`
+  data::ColumnSummary labels;
+  data::ColumnSummary weights;
   uint64_t total() const { return std::accumulate(examples.begin(), examples.end(), uint64_t{0}); }
 };
 

@@ -58,6 +58,9 @@ TEST(PartSummary, BytesComeBackAndHostileOnesAreRefused) {
   PartSummary share = {1, 2, 3, 4, {5, 6}, {7, 8}, 9, {10, 11}};
   share.columns = {{}, {1e12, -0.5, 2, 3, 4, 5, 6}};
   share.classes = {"no", "yes"};
+  share.class_counts = {7, 2};
+  share.labels = {1e9, 3, 5, 9, 0, 0, 0};
+  share.weights = {1, 0.5, 2, 9, 0, 0, 0};
   const std::string bytes = EncodePartSummary(share);
   EXPECT_EQ(DecodePartSummary(bytes, "share/3").value(), share);
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -65,8 +68,14 @@ TEST(PartSummary, BytesComeBackAndHostileOnesAreRefused) {
     EXPECT_EQ(decoded.status().code(), Code::kDataLoss) << size;
   }
   EXPECT_FALSE(DecodePartSummary(bytes + "x", "share/3").ok());
-  // As written by releases without columns.
-  std::string old = bytes.substr(0, bytes.size() - 2 * 56 - 4 - 4 - 6 - 7);
+  // As written by releases without counts, and by those without columns.
+  const size_t counts = 4 + 2 * 8 + 2 * 56;
+  std::string old = bytes.substr(0, bytes.size() - counts);
+  old[0] = 2;
+  share.class_counts.clear();
+  share.labels = share.weights = {};
+  EXPECT_EQ(DecodePartSummary(old, "share/3").value(), share);
+  old = bytes.substr(0, bytes.size() - counts - 2 * 56 - 4 - 4 - 6 - 7);
   old[0] = 1;
   share.columns.clear();
   share.classes.clear();

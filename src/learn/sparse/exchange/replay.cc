@@ -47,13 +47,6 @@ inline void GatherFeature(const Merge& merge, const std::vector<Slot>& slots, ui
   }
 }
 
-// Of the log-loss between two margins: by how much the probabilities differ, in place of p·(1 − p)
-// at one of them, which is nothing where a margin has gone far.
-float MeanCurvature(float from, float to) {
-  const float p = Probability(from), q = Probability(to);
-  return std::abs(to - from) < 1e-3f ? p * (1 - p) : (q - p) / (to - from);
-}
-
 }  // namespace
 
 std::vector<SlotRun> RunsOf(const std::vector<Slot>& slots) {
@@ -72,7 +65,7 @@ std::vector<SlotRun> RunsOf(const std::vector<Slot>& slots) {
   return runs;
 }
 
-void Replay(const Learner& learner, const Merge& merge, const Row& row, float weight,
+void Replay(const Learner& learner, const Merge& merge, const Row& row, float label, float weight,
             std::vector<float>* scratch) {
   const std::vector<Slot>& slots = learner.slots();
   const size_t all = row.count * slots.size();
@@ -102,8 +95,8 @@ void Replay(const Learner& learner, const Merge& merge, const Row& row, float we
     taken += bias_rate;
   }
   if (taken <= 0 || shifted == 0) return;
-  const float curvature = MeanCurvature(margin - shifted, margin);
-  const float margins = shifted * -std::expm1(-weight * curvature * taken);
+  const float curvature = MeanCurvature(learner.loss(), margin - shifted, margin, label);
+  const float margins = shifted * -std::expm1(-weight * row.weight * curvature * taken);
   const float back = std::clamp(margins, -kFarthest, kFarthest) / taken;
   for (uint32_t i = 0; i < row.count; ++i) {
     MergeState& met = merge.met[row.features[i]];

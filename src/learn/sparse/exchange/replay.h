@@ -51,7 +51,7 @@ struct Merge {
 // training on it once takes h·a of d back, and weight times, one after the other,
 // 1 − exp(−weight·h·a): never more than d itself. Several threads may call it for one merge,
 // without locks.
-void Replay(const Learner& learner, const Merge& merge, const Row& row, float weight,
+void Replay(const Learner& learner, const Merge& merge, const Row& row, float label, float weight,
             std::vector<float>* scratch);
 
 // By how much a change of a weight is too long that was made with squares from `from` to `to`,

@@ -86,6 +86,10 @@ Status StateTable::Connect() {
   for (uint64_t row = 0; row < rows_; ++row) {
     if (Differs(row)) used_[row] = 1;
   }
+  return TakeAll();
+}
+
+Status StateTable::TakeAll() {
   TRY(Pull(0, 1, RowSet::kAll));
   Adopt(0, 1);
   std::fill(merge_states_.begin(), merge_states_.end(), MergeState::kUntouched);
@@ -347,11 +351,10 @@ Status StateTable::Store(size_t part, size_t parts) {
       true);
 }
 
-void StateTable::Replay(const Row& row, bool with_bias, float weight, std::vector<float>* scratch) {
-  const Merge merge{
-      local_,   shift_, merge_states_.data(), width_, with_bias ? features_ : UINT64_MAX,
-      kernels_, runs_};
-  sparse::Replay(*learner_, merge, row, weight, scratch);
+void StateTable::Replay(const Row& row, float label, uint64_t bias, float weight,
+                        std::vector<float>* scratch) {
+  const Merge merge{local_, shift_, merge_states_.data(), width_, bias, kernels_, runs_};
+  sparse::Replay(*learner_, merge, row, label, weight, scratch);
 }
 
 }  // namespace shoal::learn::sparse

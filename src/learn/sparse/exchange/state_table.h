@@ -47,6 +47,9 @@ class StateTable {
   // the rows that are its own by now have become, so that the next exchange tells it all that this
   // worker has beyond. No thread may train or exchange meanwhile.
   Status Rebase(int server);
+  // Takes over what the servers have of all rows; what this worker has beyond stays, for the next
+  // exchange. No thread may train or exchange meanwhile.
+  Status TakeAll();
   // Says that this worker trains these features: exchanges bring them from the first one on.
   void Use(std::span<const uint32_t> features);
   bool connected() const { return base_ != nullptr; }
@@ -65,8 +68,10 @@ class StateTable {
   // What this worker has changed since it last met the servers goes there, where no other worker
   // changes anything: instead of an exchange, for a tenth of its work. Parts as above.
   Status Store(size_t part, size_t parts);
-  // Between Pull and Adopt, of `weight` examples like this one; expected before.
-  void Replay(const Row& row, bool with_bias, float weight, std::vector<float>* scratch);
+  // Between Pull and Adopt, of `weight` examples like this one; expected before. `bias`: the number
+  // of the feature that is their bias, features() for the table's; none: UINT64_MAX.
+  void Replay(const Row& row, float label, uint64_t bias, float weight,
+              std::vector<float>* scratch);
   // Rows of which the pushes since the last call were not taken whole.
   uint64_t TakePartialPushCount() { return partial_pushes_.exchange(0); }
 

@@ -1,10 +1,10 @@
 // Where a fixed number of threads wait for each other.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace shoal::learn::sparse {
 
@@ -15,7 +15,7 @@ class ThreadBarrier {
   // Returns when all threads are here. The last one to come first runs `last`, alone.
   template <typename Last>
   void ArriveAndWait(Last&& last) {
-    std::unique_lock lock(mu_);
+    MutexLock lock(mu_);
     if (++arrived_ == threads_) {
       last();
       arrived_ = 0;
@@ -23,15 +23,15 @@ class ThreadBarrier {
       all_arrived_.notify_all();
       return;
     }
-    all_arrived_.wait(lock, [this, turn = phase_] { return turn != phase_; });
+    all_arrived_.wait(lock, [this, turn = phase_]() REQUIRES(mu_) { return turn != phase_; });
   }
 
  private:
   const size_t threads_;
-  std::mutex mu_;
-  std::condition_variable all_arrived_;
-  size_t arrived_ = 0;  // guarded by mu_
-  uint64_t phase_ = 0;  // guarded by mu_
+  Mutex mu_;
+  CondVar all_arrived_;
+  size_t arrived_ GUARDED_BY(mu_) = 0;
+  uint64_t phase_ GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace shoal::learn::sparse

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/mutex.h"
 #include "learn/word2vec/exchange/row_cache.h"
 
 namespace shoal::learn::word2vec {
@@ -56,6 +57,7 @@ Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int w
   spec.dim = kColumns;
   TRY_ASSIGN(progress->table_, client->CreateTable(spec, kServerRestartTimeout));
   // An earlier incarnation of this worker may have written the row.
+  const MutexLock lock(progress->mu_);
   progress->seen_.resize(kColumns);
   TRY(client->PullRange(progress->table_, static_cast<uint64_t>(worker), 1,
                         ps::Rows(progress->seen_.data(), kColumns), kServerRestartTimeout));
@@ -63,7 +65,7 @@ Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int w
 }
 
 Result<JobProgress::Totals> JobProgress::Exchange(const WorkerTotals& mine) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   const std::vector<float> row = RowOf(mine);
   TRY(Push(row));
   std::vector<float> rows(static_cast<size_t>(workers_) * kColumns);
@@ -114,9 +116,10 @@ Result<JobProgress::Totals> JobProgress::Exchange(const WorkerTotals& mine) {
 
 Status JobProgress::Push(const std::vector<float>& row) {
   const ps::Key key = static_cast<ps::Key>(worker_);
-  const auto told = [&] {
+  const auto told = [&]() REQUIRES(mu_) {
     constexpr std::array kExact = {kWordsLow, kWordsHigh, kState};
-    return std::all_of(kExact.begin(), kExact.end(), [&](Column i) { return seen_[i] == row[i]; });
+    return std::all_of(kExact.begin(), kExact.end(),
+                       [&](Column i) REQUIRES(mu_) { return seen_[i] == row[i]; });
   };
   for (int push = 0; push == 0 || (push < kPushes && !told()); ++push) {
     std::vector<float> delta(kColumns);

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "ps/client/client.h"
 
@@ -67,20 +67,20 @@ class JobProgress {
   JobProgress(ps::Client* client, int worker, int workers, Ended ended)
       : client_(client), worker_(worker), workers_(workers), ended_(std::move(ended)) {}
 
-  void RaiseToLatest(float* rows);
+  void RaiseToLatest(float* rows) REQUIRES(mu_);
   void RestoreEnded(const std::vector<int>& ended, float* rows) const;
   // Pushes the difference between this worker's row and the servers' and pulls all rows; repeats
   // that if a restarted server has lost earlier pushes.
-  Status Push(const std::vector<float>& row);
+  Status Push(const std::vector<float>& row) REQUIRES(mu_);
 
   ps::Client* const client_;
   const int worker_;
   const int workers_;
   const Ended ended_;
   ps::TableRef table_;
-  std::mutex mu_;
-  std::vector<float> seen_;    // guarded by mu_; this worker's row on the servers
-  std::vector<float> latest_;  // guarded by mu_; the maximum seen for each worker
+  Mutex mu_;
+  std::vector<float> seen_ GUARDED_BY(mu_);    // this worker's row on the servers
+  std::vector<float> latest_ GUARDED_BY(mu_);  // the maximum seen for each worker
   std::atomic<uint64_t> mine_then_{0};
   std::atomic<uint64_t> others_words_{0};
   std::atomic<double> others_pace_{0};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 
 namespace shoal::learn::word2vec {
 namespace {
@@ -49,7 +50,7 @@ Positions::Positions(std::vector<Position> at)
 
 std::optional<std::vector<Position>> Positions::Update(size_t thread, const Position& at,
                                                        uint64_t sweeps) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   now_[thread] = at;
   sweeps_[thread] = sweeps;
   for (size_t i = 0; i < now_.size(); ++i) {
@@ -65,7 +66,7 @@ std::optional<std::vector<Position>> Positions::Update(size_t thread, const Posi
 }
 
 std::vector<Position> Positions::current() const {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(mu_);
   return now_;
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace shoal::learn::word2vec {
@@ -41,8 +41,8 @@ class Positions {
   std::vector<Position> current() const;
 
  private:
-  mutable std::mutex mu_;
-  std::vector<Position> now_;  // guarded by mu_, as all below
+  mutable Mutex mu_;
+  std::vector<Position> now_ GUARDED_BY(mu_);  // as all below
   std::vector<uint64_t> sweeps_;
   std::vector<Position> pending_;  // safe when every thread has reached needed_
   std::vector<uint64_t> needed_;

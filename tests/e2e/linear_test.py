@@ -1,0 +1,100 @@
+"""`shoal train linear`, `predict` and `show` on tables: every loss is guessed or given, told, and written by name."""
+import csv
+import io
+import json
+import os
+import random
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+import harness  # noqa: E402
+
+
+def write_table(path, count, seed, label):
+    """Columns y, id, area, town; `label(x, rng)` of a planted sum."""
+    rng = random.Random(seed)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("y,id,area,town\n")
+        for i in range(count):
+            area, town = rng.gauss(0, 1), rng.randrange(3)
+            f.write(f"{label(area + (town == 1), rng)},id{i},{1e4 * area + 3e5},town{town}\n")
+
+
+class Linear(unittest.TestCase):
+    def setUp(self):
+        self.home = harness.Home()
+        self.addCleanup(self.home.__exit__)
+        self.train, self.test, self.model = (self.home.path(name) for name in ("train.csv", "test.csv", "model"))
+
+    def learn(self, label, *arguments, code=0):
+        """The last event of a training, or what it said if it is to fail."""
+        write_table(self.train, 4000, 1, label)
+        write_table(self.test, 1000, 2, label)
+        got, out, err = self.home.run("train", "linear", "--data", self.train, "--test", self.test, "--key", "id", "--output",
+                                      self.model, "--json", *arguments, seconds=100)
+        self.assertEqual(got, code, err)
+        return json.loads(out.strip().splitlines()[-1]) if code == 0 else err
+
+    def predict(self, *arguments):
+        code, out, err = self.home.run("predict", self.model, "--data", self.test, *arguments, seconds=60)
+        self.assertEqual(code, 0, err)
+        return out
+
+    def rows(self, *arguments):
+        return list(csv.reader(io.StringIO(self.predict("--output", "-", *arguments))))
+
+    def show(self):
+        code, out, err = self.home.run("show", self.model, seconds=60)
+        self.assertEqual(code, 0, err)
+        return out
+
+    def test_numbers(self):
+        done = self.learn(lambda x, rng: round(5e5 + 1e5 * (x + rng.gauss(0, 0.1))), "--epochs", "5")
+        self.assertEqual(done["objective"], "squared")
+        self.assertGreater(done["r2"], 0.98)
+        self.assertLess(done["rmse"], 1.5e4)
+        rows = self.rows()
+        self.assertEqual((rows[0], rows[1][0], len(rows)), (["id", "value"], "id0", 1001))
+        self.assertLess(abs(sum(float(row[1]) for row in rows[1:]) / 1000 - 5.33e5), 2e4)
+        self.assertAlmostEqual(json.loads(self.predict("--json"))["rmse"] / done["rmse"], 1, places=3)
+        shown = self.show()
+        self.assertRegex(shown, r"area +\+?[0-9.e+]+ ")
+        self.assertIn("of the predicted number", shown)
+        code, _, err = self.home.run("predict", self.model, "--data", self.test, "--classes", seconds=60)
+        self.assertEqual(code, 2)
+        self.assertIn("the model predicts numbers (loss squared), not classes", err)
+
+    def test_classes_with_three_workers(self):
+        done = self.learn(lambda x, _: "low" if x < 0 else "middle" if x < 1 else "high", "--workers", "3", "--threads", "1",
+                          "--epochs", "10", "--hash-bits", "12")
+        self.assertEqual(done["objective"], "softmax")
+        self.assertGreater(done["accuracy"], 0.85)
+        rows = self.rows()
+        self.assertEqual(rows[0], ["id", "high", "low", "middle"])
+        self.assertAlmostEqual(sum(map(float, rows[1][1:])), 1, places=4)
+        self.assertEqual({row[1] for row in self.rows("--classes")[1:]}, {"high", "low", "middle"})
+        self.assertIn("macro F1", self.predict())
+        self.assertIn("of a class's log-odds against the others", self.show())
+
+    def test_validation_ends_it_and_is_told(self):
+        done = self.learn(lambda x, rng: "yes" if x + rng.gauss(0, 1) > 0 else "no", "--validation", "10%")
+        self.assertEqual(done["objective"], "logistic")
+        self.assertGreaterEqual(done["best_epoch"], 1)
+        self.assertGreater(done["validation_loss"], 0)
+        done = self.learn(lambda x, rng: "yes" if x + rng.gauss(0, 1) > 0 else "no", "--validation", self.test)
+        self.assertAlmostEqual(done["validation_loss"], done["log_loss"], places=5)
+
+    def test_what_is_wrong_is_said(self):
+        self.assertIn("expected a count as the label", self.learn(lambda x, _: round(x), "--loss", "poisson", code=1))
+        self.assertIn("class_weight: got a, expected balanced", self.learn(lambda x, _: x > 0, "--class-weight", "a", code=2))
+        self.assertIn("validation: got 90%, expected", self.learn(lambda x, _: x > 0, "--validation", "90%", code=2))
+        self.assertIn("weight: there is no column w; the columns are y, id, area, town",
+                      self.learn(lambda x, _: x > 0, "--weight", "w", code=2))
+        self.assertIn("learn.loss: got square, expected one of", self.learn(lambda x, _: x, "--loss", "square", code=2))
+        self.assertFalse(os.path.exists(self.model))
+
+
+if __name__ == "__main__":
+    unittest.main()
