@@ -224,6 +224,34 @@ TEST_F(LossJob, ValidationEndsTheTrainingAndKeepsTheBestEpoch) {
   }
 }
 
+// It knows what was measured before, and the others have waited for it.
+TEST_F(LossJob, AWorkerThatComesAgainValidatesOn) {
+  params_.loss = "squared";
+  params_.validation = "20%";
+  params_.epochs = 40;
+  params_.patience = 100;
+  params_.threads = 1;
+  Write([](double sum, auto* random) { return sum + std::normal_distribution<double>()(*random); });
+  StartServers(1, 2);
+  Epochs epochs;
+  const Reporter reporter(epochs.fd());
+  std::optional<Result<WorkerOutcome>> zero, one;
+  std::thread first([&] { zero = One(0, "model"); });
+  std::thread second([&] { one = One(1, "model", &reporter); });
+  epochs.Await(2);
+  stops_[1] = true;
+  second.join();
+  ASSERT_TRUE(one->ok()) << one->status().message();
+  EXPECT_TRUE((*one)->drained);
+  stops_[1] = false;
+  const auto again = One(1, "model");
+  first.join();
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  ASSERT_TRUE(zero->ok()) << zero->status().message();
+  EXPECT_EQ((*zero)->job.epochs, 40u);
+  EXPECT_EQ((*zero)->job.trained, (*zero)->job.counted * 40);
+}
+
 TEST(Validation, PatienceCountsFromTheLastImprovement) {
   ValidationState state;
   EXPECT_TRUE(AddValidationLoss(1, 1, &state));
