@@ -269,6 +269,27 @@ TEST(Validation, SharesAreUpToAHalf) {
     EXPECT_FALSE(ValidationShare(wrong).ok()) << wrong;
 }
 
+// Every example is held out by one fold, and learnt from in all others.
+TEST_F(LossJob, FoldsHoldOutEachExampleOnce) {
+  params_.loss = "squared";
+  params_.epochs = 2;
+  Write([](double sum, auto*) { return sum; }, 900);
+  uses_test_ = false;
+  uint64_t held_out = 0;
+  for (const char* fold : {"1/3", "2/3", "3/3"}) {
+    params_.fold = fold;
+    const auto outcomes = Run(1, 1);
+    ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+    EXPECT_EQ(outcomes[0]->job.counted + outcomes[0]->held_out.examples, 900u);
+    EXPECT_GT(outcomes[0]->held_out.examples, 240u);
+    EXPECT_GT(outcomes[0]->held_out.r2, 0.9);
+    held_out += outcomes[0]->held_out.examples;
+  }
+  EXPECT_EQ(held_out, 900u);
+  for (const char* wrong : {"3", "0/3", "4/3", "1/1", "1/101", "a/b", "1/3x"})
+    EXPECT_FALSE(FoldRange(wrong).ok()) << wrong;
+}
+
 // Finite, but far from what any constant would do.
 TEST_F(LossJob, ADivergenceIsNoSuccess) {
   params_.loss = "squared";

@@ -223,7 +223,8 @@ class SparseJob : public testing::Test {
     const auto of_worker = static_cast<size_t>(index);
     if (of_worker < threads_of_.size()) setup.params.threads = threads_of_[of_worker];
     setup.sources = of_worker < sources_of_.size() ? sources_of_[of_worker] : sources_;
-    setup.held_out = {{test_.string()}, validation_};
+    if (uses_test_) setup.held_out.test = {test_.string()};
+    setup.held_out.validation = validation_;
     setup.output = dir_.path() / output;
     setup.checkpoints = checkpoints_;
     setup.client = client.get();
@@ -287,6 +288,7 @@ class SparseJob : public testing::Test {
   Reporter reporter_{-1};
   std::vector<std::string> sources_ = {train_.string()};
   std::vector<std::string> validation_;
+  bool uses_test_ = true;
   // By worker; empty: as all.
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;
