@@ -15,7 +15,7 @@ import time
 import measure
 
 ENVIRONMENT = os.path.join(measure.CACHE, "table-peers")
-PACKAGES = ["scikit-learn==1.9.1", "vowpalwabbit==9.11.2", "statsmodels", "pandas"]
+PACKAGES = ["scikit-learn==1.9.1", "vowpalwabbit==9.11.9", "statsmodels", "pandas"]
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tables_peer.py")
 PEERS = ("scikit-learn", "liblinear", "vw", "constant")
 METRIC = {"logistic": "log_loss", "softmax": "log_loss", "squared": "rmse", "poisson": "deviance"}

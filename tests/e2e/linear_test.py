@@ -86,6 +86,23 @@ class Linear(unittest.TestCase):
         done = self.learn(lambda x, rng: "yes" if x + rng.gauss(0, 1) > 0 else "no", "--validation", self.test)
         self.assertAlmostEqual(done["validation_loss"], done["log_loss"], places=5)
 
+    def test_folds(self):
+        write_table(self.train, 2000, 1, lambda x, rng: round(1e3 * (x + rng.gauss(0, 0.3))))
+        code, out, err = self.home.run("train", "linear", "--data", self.train, "--key", "id", "--folds", "3", "--output", self.model,
+                                       "--json", seconds=100)
+        self.assertEqual(code, 0, err)
+        lines = [json.loads(line) for line in out.strip().splitlines()]
+        self.assertEqual([line["state"] for line in lines if line["event"] == "done"], ["succeeded"] * 3)
+        said = lines[-1]
+        self.assertEqual((said["event"], len(said["measures"]["r2"]["folds"])), ("folds", 3))
+        self.assertGreater(said["measures"]["r2"]["mean"], 0.85)
+        self.assertGreater(said["measures"]["rmse"]["deviation"], 0)
+        self.assertEqual(sorted(os.listdir(self.model)), ["fold-1", "fold-2", "fold-3"])
+        code, _, err = self.home.run("train", "linear", "--data", self.train, "--folds", "3", "--output", self.model + "2",
+                                     "--workers", "2", seconds=100)
+        self.assertEqual(code, 2, err)
+        self.assertIn("expected 1 with a fold", err)
+
     def test_what_is_wrong_is_said(self):
         self.assertIn("expected a count as the label", self.learn(lambda x, _: round(x), "--loss", "poisson", code=1))
         self.assertIn("class_weight: got a, expected balanced", self.learn(lambda x, _: x > 0, "--class-weight", "a", code=2))

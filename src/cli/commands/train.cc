@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <regex>
@@ -15,11 +16,13 @@
 #include "cli/commands/commands.h"
 #include "cli/jobs/engines.h"
 #include "cli/jobs/job_runner.h"
+#include "cli/jobs/job_text.h"
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
 #include "controller/files/expand_data.h"
 #include "job/file/parse.h"
 #include "learn/algorithm.h"
+#include "model/save_model.h"
 
 namespace shoal::cli {
 namespace {
@@ -31,6 +34,7 @@ struct TrainArguments {
   std::string output;
   std::string name;
   int workers = 1;
+  int folds = 0;     // 0: no cross-validation
   int servers = -1;  // -1: none for one worker, else one
   std::string checkpoint = "60s";
   bool quiet = false;
@@ -169,17 +173,85 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const TrainArguments
   return job;
 }
 
-int Train(const Context& context, const learn::Algorithm& algorithm,
-          const TrainArguments& arguments) {
+int TrainOne(const Context& context, const learn::Algorithm& algorithm,
+             const TrainArguments& arguments) {
   Result<job::Job> job = MakeJob(algorithm, arguments);
   if (!job.ok()) return PrintError(job.status());
   controller::ExpandData(&*job);
   return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
 }
 
+// Values of one measure, in the order of the folds.
+using FoldMetrics = std::map<std::string, std::vector<double>>;
+
+std::pair<double, double> MeanAndDeviation(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  for (const double value : values) squares += (value - sum / n) * (value - sum / n);
+  return {sum / n, values.size() < 2 ? 0 : std::sqrt(squares / (n - 1))};
+}
+
+std::string FoldsText(const FoldMetrics& metrics, const TrainArguments& arguments, bool as_json) {
+  json::object object;
+  std::vector<std::vector<std::string>> rows = {{"MEASURE", "MEAN", "DEVIATION", "FOLDS"}};
+  for (const auto& [name, values] : metrics) {
+    const auto [mean, deviation] = MeanAndDeviation(values);
+    object[name] = {{"mean", mean},
+                    {"deviation", deviation},
+                    {"folds", json::array(values.begin(), values.end())}};
+    std::string each;
+    for (const double value : values)
+      each += fmt::format("{}{:.4g}", each.empty() ? "" : " ", value);
+    rows.push_back({name, fmt::format("{:.5g}", mean), fmt::format("{:.2g}", deviation), each});
+  }
+  if (as_json) {
+    return JsonLine({{"event", "folds"},
+                     {"folds", arguments.folds},
+                     {"output", arguments.output},
+                     {"measures", std::move(object)}});
+  }
+  return Table(rows);
+}
+
+// Cross-validation: a job for each fold, one after another, whose models stay in OUTPUT/fold-I.
+int TrainFolds(const Context& context, const learn::Algorithm& algorithm,
+               const TrainArguments& arguments) {
+  FoldMetrics metrics;
+  for (int fold = 1; fold <= arguments.folds; ++fold) {
+    TrainArguments one = arguments;
+    one.params["fold"] = fmt::format("{}/{}", fold, arguments.folds);
+    one.output = arguments.output + fmt::format("/fold-{}", fold);
+    one.name = fmt::format(
+        "{}-fold-{}", arguments.name.empty() ? std::string(algorithm.name) : arguments.name, fold);
+    const int code = TrainOne(context, algorithm, one);
+    if (code != 0) return code;
+    const Result<json::object> metadata = model::ReadModelMetadata(one.output);
+    if (!metadata.ok()) return PrintError(metadata.status());
+    const json::object* const held_out = FindObject(*metadata, "held_out");
+    if (held_out == nullptr) {
+      return PrintError(InvalidArgument(fmt::format(
+          "--folds: fold {} of {} has no example; take fewer folds", fold, arguments.folds)));
+    }
+    for (const auto& field : *held_out) {
+      const bool counts = field.key() == "examples" || field.key() == "positives";
+      if (counts || !field.value().is_number()) continue;
+      metrics[std::string(field.key())].push_back(field.value().to_number<double>());
+    }
+  }
+  return PrintResult(FoldsText(metrics, arguments, context.json));
+}
+
+int Train(const Context& context, const learn::Algorithm& algorithm,
+          const TrainArguments& arguments) {
+  if (arguments.folds == 0) return TrainOne(context, algorithm, arguments);
+  return TrainFolds(context, algorithm, arguments);
+}
+
 constexpr const char* kLinearFooter = R"help(Examples:
   shoal train linear --data people.csv --label age --output ages
   shoal train linear --data people.csv --label zip --validation 10% --output zips
+  shoal train linear --data people.csv --label income --folds 3 --output folds
   shoal train logistic --data train.svm --test test.svm --output model
   shoal train logistic --data clicks/*.svm.zst --output model --hash-bits 24 --l1 0.1
   shoal train logistic --data people.csv --label income --categorical zip --output model
@@ -225,6 +297,13 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
   if (algorithm.held_out) {
     sub->add_option("--test", arguments->test, "Held-out files to evaluate the model on")
         ->type_name("FILE");
+    sub->add_option(
+           "--folds", arguments->folds,
+           "Cross-validation: train this many times, each on all but one part of the data, "
+           "one after another, and print mean and deviation of the measures; the models "
+           "are in DIR/fold-1, …")
+        ->check(CLI::Range(2, 100).description(""))
+        ->type_name("K");
   }
   sub->add_option("-o,--output", arguments->output, "Output directory of the model")
       ->required()

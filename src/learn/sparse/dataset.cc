@@ -59,7 +59,7 @@ void CopyExample(const data::ExampleSet& from, size_t i, data::ExampleSet* to) {
 
 }  // namespace
 
-LoadedShard TakeShare(double share, uint64_t seed, LoadedShard* shard) {
+LoadedShard TakeShare(std::pair<double, double> range, uint64_t seed, LoadedShard* shard) {
   LoadedShard taken, kept;
   const data::ExampleSet& all = shard->set;
   for (data::ExampleSet* const set : {&taken.set, &kept.set}) {
@@ -70,8 +70,8 @@ LoadedShard TakeShare(double share, uint64_t seed, LoadedShard* shard) {
     set->field_end = all.field_end;
   }
   for (size_t i = 0; i < all.size(); ++i) {
-    const uint64_t random = MixBits(MixBits(seed) + i) >> 11;
-    LoadedShard& to = static_cast<double>(random) * 0x1p-53 < share ? taken : kept;
+    const double place = static_cast<double>(MixBits(MixBits(seed) + i) >> 11) * 0x1p-53;
+    LoadedShard& to = place >= range.first && place < range.second ? taken : kept;
     CopyExample(all, i, &to.set);
     if (!shard->scales.empty()) to.scales.push_back(shard->scales[i]);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -44,9 +45,9 @@ Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t
                                             uint64_t parts, uint64_t threads,
                                             data::ExampleOptions options, bool rows);
 
-// Takes a share of the examples out of a shard: those that a hash of seed, shard and place picks,
-// the same in every run. Throws std::bad_alloc.
-LoadedShard TakeShare(double share, uint64_t seed, LoadedShard* shard);
+// Takes examples out of a shard: those that a hash of seed and place, evenly spread over [0, 1),
+// gives a number in [range.first, range.second), the same in every run. Throws std::bad_alloc.
+LoadedShard TakeShare(std::pair<double, double> range, uint64_t seed, LoadedShard* shard);
 
 // Factors of one set: if `rows`, those that give each example unit length, else `scale` for all.
 std::vector<float> ScalesOf(const data::ExampleSet& set, bool rows, float scale);

@@ -99,6 +99,15 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
                     algorithm));
   }
   TRY(ValidationShare(params.validation).status());
+  TRY(FoldRange(params.fold).status());
+  if (!params.fold.empty() && !files.held_out.empty())
+    return InvalidArgument("fold: a fold and data.test are given; keep one of them");
+  if (const job::Role* const worker = job.FindRole("worker");
+      !params.fold.empty() && worker != nullptr && worker->replicas > 1) {
+    return InvalidArgument(fmt::format(
+        "roles.worker.replicas: got {}, expected 1 with a fold, which one worker measures",
+        worker->replicas));
+  }
   if (!params.validation.empty() && !files.validation.empty())
     return InvalidArgument("validation: a share and data.validation are given; keep one of them");
   if (params.class_weight != "balanced") TRY(ParseClassWeights(params.class_weight).status());

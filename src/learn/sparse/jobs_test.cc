@@ -13,43 +13,6 @@
 namespace shoal::learn::sparse {
 namespace {
 
-// Reads what a worker reports until it has ended so many epochs; the rest is read and dropped.
-class Epochs {
- public:
-  Epochs() {
-    EXPECT_EQ(::pipe(ends_), 0);
-    reader_ = std::thread([this] { Read(); });
-  }
-  ~Epochs() {
-    ::close(ends_[1]);
-    reader_.join();
-    ::close(ends_[0]);
-  }
-  int fd() const { return ends_[1]; }
-  void Await(int epochs) {
-    std::unique_lock lock(mu_);
-    more_.wait(lock, [&] { return seen_ >= epochs; });
-  }
-
- private:
-  void Read() {
-    char block[4096];
-    for (ssize_t got = 0; (got = ::read(ends_[0], block, sizeof block)) > 0;) {
-      const std::lock_guard lock(mu_);
-      text_.append(block, static_cast<size_t>(got));
-      seen_ = 0;
-      for (size_t at = 0; (at = text_.find("\"train_loss\"", at)) != text_.npos; ++at) ++seen_;
-      more_.notify_all();
-    }
-  }
-  int ends_[2] = {};
-  std::mutex mu_;
-  std::condition_variable more_;
-  std::string text_;  // guarded by mu_
-  int seen_ = 0;      // guarded by mu_
-  std::thread reader_;
-};
-
 TEST_F(SparseJob, FindsThePlantedRuleAndItsModelPredictsTheSame) {
   for (const char* what : {"ftrl", "adagrad", "fm"}) {
     factorize_ = what == std::string("fm");

@@ -224,6 +224,34 @@ TEST_F(LossJob, ValidationEndsTheTrainingAndKeepsTheBestEpoch) {
   }
 }
 
+// It knows what was measured before, and the others have waited for it.
+TEST_F(LossJob, AWorkerThatComesAgainValidatesOn) {
+  params_.loss = "squared";
+  params_.validation = "20%";
+  params_.epochs = 40;
+  params_.patience = 100;
+  params_.threads = 1;
+  Write([](double sum, auto* random) { return sum + std::normal_distribution<double>()(*random); });
+  StartServers(1, 2);
+  Epochs epochs;
+  const Reporter reporter(epochs.fd());
+  std::optional<Result<WorkerOutcome>> zero, one;
+  std::thread first([&] { zero = One(0, "model"); });
+  std::thread second([&] { one = One(1, "model", &reporter); });
+  epochs.Await(2);
+  stops_[1] = true;
+  second.join();
+  ASSERT_TRUE(one->ok()) << one->status().message();
+  EXPECT_TRUE((*one)->drained);
+  stops_[1] = false;
+  const auto again = One(1, "model");
+  first.join();
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  ASSERT_TRUE(zero->ok()) << zero->status().message();
+  EXPECT_EQ((*zero)->job.epochs, 40u);
+  EXPECT_EQ((*zero)->job.trained, (*zero)->job.counted * 40);
+}
+
 TEST(Validation, PatienceCountsFromTheLastImprovement) {
   ValidationState state;
   EXPECT_TRUE(AddValidationLoss(1, 1, &state));
@@ -239,6 +267,27 @@ TEST(Validation, SharesAreUpToAHalf) {
   EXPECT_NEAR(*ValidationShare("12.5%"), 0.125, 1e-12);
   for (const char* wrong : {"10", "0%", "60%", "-5%", "x%", "%"})
     EXPECT_FALSE(ValidationShare(wrong).ok()) << wrong;
+}
+
+// Every example is held out by one fold, and learnt from in all others.
+TEST_F(LossJob, FoldsHoldOutEachExampleOnce) {
+  params_.loss = "squared";
+  params_.epochs = 2;
+  Write([](double sum, auto*) { return sum; }, 900);
+  uses_test_ = false;
+  uint64_t held_out = 0;
+  for (const char* fold : {"1/3", "2/3", "3/3"}) {
+    params_.fold = fold;
+    const auto outcomes = Run(1, 1);
+    ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+    EXPECT_EQ(outcomes[0]->job.counted + outcomes[0]->held_out.examples, 900u);
+    EXPECT_GT(outcomes[0]->held_out.examples, 240u);
+    EXPECT_GT(outcomes[0]->held_out.r2, 0.9);
+    held_out += outcomes[0]->held_out.examples;
+  }
+  EXPECT_EQ(held_out, 900u);
+  for (const char* wrong : {"3", "0/3", "4/3", "1/1", "1/101", "a/b", "1/3x"})
+    EXPECT_FALSE(FoldRange(wrong).ok()) << wrong;
 }
 
 // Finite, but far from what any constant would do.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace shoal::learn::sparse {
 
@@ -51,6 +52,24 @@ int64_t EpochsFor(uint64_t examples, Normalization normalization) {
   constexpr uint64_t kSteps = 200'000;
   if (normalization != Normalization::kColumns || examples == 0) return 2;
   return static_cast<int64_t>(std::clamp<uint64_t>((kSteps + examples - 1) / examples, 2, 30));
+}
+
+Result<std::pair<double, double>> FoldRange(std::string_view fold) {
+  constexpr int kMostFolds = 100;
+  if (fold.empty()) return std::pair(0.0, 0.0);
+  const size_t slash = std::min(fold.find('/'), fold.size());
+  int number = 0, folds = 0;
+  const char* const end = fold.data() + fold.size();
+  const auto first = std::from_chars(fold.data(), fold.data() + slash, number);
+  const auto second = std::from_chars(std::min(fold.data() + slash + 1, end), end, folds);
+  const bool read = first.ec == std::errc() && first.ptr == fold.data() + slash &&
+                    second.ec == std::errc() && second.ptr == end;
+  if (!read || folds < 2 || folds > kMostFolds || number < 1 || number > folds) {
+    return InvalidArgument(
+        fmt::format("fold: got {}, expected I/K, the I-th of K parts, such as 2/5; K is 2 to {}",
+                    fold, kMostFolds));
+  }
+  return std::pair(static_cast<double>(number - 1) / folds, static_cast<double>(number) / folds);
 }
 
 Result<double> ValidationShare(std::string_view validation) {

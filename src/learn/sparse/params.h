@@ -24,6 +24,7 @@ struct ObjectiveParams {
   std::string class_weight;
   std::string validation;  // a share of the training data, "10%"
   int64_t patience = 3;
+  std::string fold;        // "2/5": the second fifth is held out
   bool validates = false;  // there is such a share, or data.validation; set by RunWorker
 };
 
@@ -71,6 +72,10 @@ std::string_view NameOf(data::ExampleFormat format);
 // table's columns 200,000 steps, at most 30.
 int64_t EpochsFor(uint64_t examples, Normalization normalization);
 
+// The part of the data that `fold` holds out, as [begin, end) of 1; empty for none.
+// InvalidArgument, one sentence.
+Result<std::pair<double, double>> FoldRange(std::string_view fold);
+
 // The share that `validation` names, in (0, 0.5]; 0 if it is empty. InvalidArgument, one sentence.
 Result<double> ValidationShare(std::string_view validation);
 
@@ -112,6 +117,11 @@ std::vector<ParamField<Params>> ObjectiveFields(std::string_view loss) {
       {{"patience", "", kInt, 1, 100000, false, "", "3",
         "With validation: epochs without a lower loss after which the training ends."},
        &Params::patience},
+      {{"fold", "", kText, 0, 0, false, "", "",
+        "I/K: the I-th of K random parts is not learnt from but measured at the end, by one "
+        "worker; "
+        "`shoal train --folds K` runs them all."},
+       &Params::fold},
   };
 }
 

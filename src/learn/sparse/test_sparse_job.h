@@ -97,6 +97,43 @@ inline std::string PlantedFields(uint64_t seed, int examples) {
   return text;
 }
 
+// Reads what a worker reports until it has ended so many epochs; the rest is read and dropped.
+class Epochs {
+ public:
+  Epochs() {
+    EXPECT_EQ(::pipe(ends_), 0);
+    reader_ = std::thread([this] { Read(); });
+  }
+  ~Epochs() {
+    ::close(ends_[1]);
+    reader_.join();
+    ::close(ends_[0]);
+  }
+  int fd() const { return ends_[1]; }
+  void Await(int epochs) {
+    std::unique_lock lock(mu_);
+    more_.wait(lock, [&] { return seen_ >= epochs; });
+  }
+
+ private:
+  void Read() {
+    char block[4096];
+    for (ssize_t got = 0; (got = ::read(ends_[0], block, sizeof block)) > 0;) {
+      const std::lock_guard lock(mu_);
+      text_.append(block, static_cast<size_t>(got));
+      seen_ = 0;
+      for (size_t at = 0; (at = text_.find("\"train_loss\"", at)) != text_.npos; ++at) ++seen_;
+      more_.notify_all();
+    }
+  }
+  int ends_[2] = {};
+  std::mutex mu_;
+  std::condition_variable more_;
+  std::string text_;  // guarded by mu_
+  int seen_ = 0;      // guarded by mu_
+  std::thread reader_;
+};
+
 // A job of servers and workers in this process. Servers may be taken away while it runs.
 class SparseJob : public testing::Test {
  protected:
@@ -186,7 +223,8 @@ class SparseJob : public testing::Test {
     const auto of_worker = static_cast<size_t>(index);
     if (of_worker < threads_of_.size()) setup.params.threads = threads_of_[of_worker];
     setup.sources = of_worker < sources_of_.size() ? sources_of_[of_worker] : sources_;
-    setup.held_out = {{test_.string()}, validation_};
+    if (uses_test_) setup.held_out.test = {test_.string()};
+    setup.held_out.validation = validation_;
     setup.output = dir_.path() / output;
     setup.checkpoints = checkpoints_;
     setup.client = client.get();
@@ -250,6 +288,7 @@ class SparseJob : public testing::Test {
   Reporter reporter_{-1};
   std::vector<std::string> sources_ = {train_.string()};
   std::vector<std::string> validation_;
+  bool uses_test_ = true;
   // By worker; empty: as all.
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;

@@ -128,7 +128,7 @@ void Training::TrainRound(Thread& thread) {
   if (thread.at.epoch > epoch_ || thread.at.example >= end) return;  // of an earlier life
   if (thread.ordered_epoch != epoch_) ShuffleExamples(thread);
   const Learner& learner = *setup_.learner;
-  const bool logistic = learner.loss().kind == LossKind::kLogistic;
+  const bool plain = learner.loss().kind == LossKind::kLogistic && shard.set.weights.empty();
   float* const state = table_->state();
   float* const bias = setup_.params.bias ? table_->bias() : nullptr;
   while (thread.at.example < end && !failed_.load() && !setup_.stop->load()) {
@@ -140,10 +140,14 @@ void Training::TrainRound(Thread& thread) {
       const float label = shard.set.labels[example];
       const Row row = shard.RowOf(example);
       const float margin = learner.Step(state, bias, row, label, &thread.scratch);
-      const float loss = logistic ? LogLoss(margin, label) : LossOf(learner.loss(), margin, label);
-      thread.loss += static_cast<double>(loss * row.weight);
+      if (plain) {
+        thread.loss += static_cast<double>(LogLoss(margin, label));
+        continue;
+      }
+      thread.loss += static_cast<double>(LossOf(learner.loss(), margin, label) * row.weight);
       thread.losses += static_cast<double>(row.weight);
     }
+    if (plain) thread.losses += static_cast<double>(stop - begin);
     thread.unexchanged += stop - begin;
     thread.at.example = stop;
     thread.at.trained += stop - begin;

@@ -119,12 +119,15 @@ Status CheckDivergence(const WorkerSetup& setup, const std::vector<LoadedShard>&
       quality.epoch, quality.train_loss, zero, raw ? ", or scale the values (normalize)" : ""));
 }
 
+// Added up in the workers' order, so that all come to the same number.
 Result<std::optional<double>> Validation::Share(uint64_t epoch, const Quality& own) {
-  SharedLoss all{own.loss * static_cast<double>(own.examples), own.examples};
-  if (setup_.workers > 1) {
-    TRY(setup_.shared_blobs->Publish(BlobName(epoch, setup_.index), EncodeLoss(all)));
-    for (int worker = 0; worker < setup_.workers; ++worker) {
-      if (worker == setup_.index) continue;
+  const SharedLoss mine{own.loss * static_cast<double>(own.examples), own.examples};
+  if (setup_.workers > 1)
+    TRY(setup_.shared_blobs->Publish(BlobName(epoch, setup_.index), EncodeLoss(mine)));
+  SharedLoss all;
+  for (int worker = 0; worker < setup_.workers; ++worker) {
+    SharedLoss one = mine;
+    if (worker != setup_.index) {
       const std::string name = BlobName(epoch, worker);
       Result<std::string> bytes = setup_.client->GetBlob(name);
       while (bytes.status().code() == Code::kNotFound) {
@@ -133,10 +136,10 @@ Result<std::optional<double>> Validation::Share(uint64_t epoch, const Quality& o
         bytes = setup_.client->GetBlob(name);
       }
       TRY(bytes.status());
-      TRY_ASSIGN(const SharedLoss theirs, DecodeLoss(*bytes, name));
-      all.sum += theirs.sum;
-      all.examples += theirs.examples;
+      TRY_ASSIGN(one, DecodeLoss(*bytes, name));
     }
+    all.sum += one.sum;
+    all.examples += one.examples;
   }
   if (all.examples == 0) {
     return InvalidArgument(

@@ -73,14 +73,20 @@ Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uin
   return share;
 }
 
-// The share of each shard that is not learnt from.
-Status SplitValidation(const WorkerSetup& setup, Data* data) {
+// What of each shard is not learnt from: the fold that is held out, and of the rest the share that
+// is validated.
+Status SplitData(const WorkerSetup& setup, Data* data) {
+  constexpr uint64_t kFoldSeed = 0x5f01d;
+  TRY_ASSIGN(const auto fold, FoldRange(setup.params.fold));
   TRY_ASSIGN(const double share, ValidationShare(setup.params.validation));
   data->validation.clear();
-  for (size_t i = 0; share > 0 && i < data->train.size(); ++i) {
+  if (fold.second > 0) data->held_out.clear();
+  for (size_t i = 0; i < data->train.size(); ++i) {
     const uint64_t shard = setup.part.own * data->train.size() + i;
     const auto seed = static_cast<uint64_t>(setup.params.seed) * 0x1'0000 + shard;
-    data->validation.push_back(TakeShare(share, seed, &data->train[i]));
+    LoadedShard* const train = &data->train[i];
+    if (fold.second > 0) data->held_out.push_back(TakeShare(fold, seed ^ kFoldSeed << 40, train));
+    if (share > 0) data->validation.push_back(TakeShare({0, share}, seed, train));
   }
   return Status::Ok();
 }
@@ -112,7 +118,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
     if (setup.meaning.target.loss.kind == LossKind::kSoftmax && shard.set.classes.empty())
       TRY(data::IndexLabels(&shard.set));
   }
-  TRY(SplitValidation(setup, &data));
+  TRY(SplitData(setup, &data));
   TRY_ASSIGN(setup.share,
              SummarizePart(whole, part, workers, data.train, setup.meaning.target.loss));
   data.corpus = corpus;
@@ -134,8 +140,8 @@ Status HashForClasses(WorkerSetup& setup, bool chosen, Data* data) {
   TRY_ASSIGN(data->train,
              LoadShards(*data->corpus, setup.part.own, static_cast<uint64_t>(setup.workers),
                         static_cast<uint64_t>(setup.params.threads), data->options, rows));
-  TRY(SplitValidation(setup, data));
-  for (auto* const shards : {&data->train, &data->validation}) {
+  TRY(SplitData(setup, data));
+  for (auto* const shards : {&data->train, &data->validation, &data->held_out}) {
     for (LoadedShard& shard : *shards) data::SetLabels(setup.meaning.columns->classes, &shard.set);
   }
   return Status::Ok();
@@ -158,7 +164,8 @@ Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
   setup.meaning.columns->scales = scaled->schema.scales;
   setup.meaning.columns->row_scale = row_scale;
   TRY(ScaleShards(data->options, *scaled, &data->train));
-  return ScaleShards(data->options, *scaled, &data->validation);
+  TRY(ScaleShards(data->options, *scaled, &data->validation));
+  return ScaleShards(data->options, *scaled, &data->held_out);
 }
 
 // Files that are not learnt from, read as the training data.
@@ -550,7 +557,8 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
     setup.params.epochs = setup.params.validates ? kMostValidatedEpochs
                                                  : EpochsFor(agreed.total(), setup.normalization);
   }
-  TRY(NameLabels(agreed, data.options.raw_labels, &setup, {&data.train, &data.validation}));
+  TRY(NameLabels(agreed, data.options.raw_labels, &setup,
+                 {&data.train, &data.validation, &data.held_out}));
   TRY(HashForClasses(setup, given.params.hash_bits != 0, &data));
   TRY(WeighExamples(setup, agreed, &data.train));
   TRY(ScaleColumns(setup, agreed, &data));
