@@ -1,13 +1,10 @@
 #include "api/process/backup.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <iterator>
 #include <optional>
 #include <system_error>
 
+#include "api/process/copy_tree.h"
 #include "api/process/server.h"
 #include "api/process/state_lock.h"
 #include "base/access/directory_owner.h"
@@ -15,7 +12,6 @@
 #include "controller/files/state_home.h"
 #include "controller/schedules/schedule_record.h"
 #include "controller/store/open_store.h"
-#include "host/files/blob_cache.h"
 #include "job/execution/job_dir.h"
 
 namespace shoal::api {
@@ -25,79 +21,17 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kPrivate = 0700;
 
-// The values of a job's secrets, in its directory and among an engine's bootstrap files. Outputs of
-// tasks may have any name.
-bool HoldsSecrets(const fs::path& relative) {
-  if (relative.filename() != job::JobDir::kSecrets) return false;
+// The values of a job's secrets and the temporary files of its tasks, in its directory and among an
+// engine's files. Outputs of tasks may have any name.
+bool LeftOutOfJob(const fs::path& relative) {
+  if (relative.filename() != job::JobDir::kSecrets &&
+      relative.filename() != job::JobDir("").scratch())
+    return false;
   const auto parts = std::distance(relative.begin(), relative.end());
   return parts == 1 || *relative.begin() == "apart";
 }
 
-// The content of a regular file that is not a link. True if it is there.
-Result<bool> CopyContent(const fs::path& from, const fs::path& to,
-                         const std::optional<UserIds>& owner) {
-  Result<UniqueFd> in = Unavailable("not opened");
-  {
-    const FileAccessAs rights(owner);
-    in = OpenFile(from, O_RDONLY | O_NOFOLLOW);
-  }
-  // Its owner may exchange it for a link meanwhile, which is not copied.
-  if (in.status().code() == Code::kNotFound || (owner && !in.ok())) return false;
-  if (!in.ok()) return in.status();
-  struct stat info {};
-  if (::fstat(in->get(), &info) != 0) return ErrnoStatus(errno, from.string());
-  TRY_ASSIGN(const UniqueFd out, OpenFile(to, O_WRONLY | O_CREAT | O_EXCL, info.st_mode & 0777));
-  TRY(host::ReadAll(in->get(), [&](std::string_view bytes) { return WriteAll(out.get(), bytes); }));
-  return true;
-}
-
-// Copies regular files, directories and links below `from`, with the rights of `owner`. A file that
-// disappears meanwhile is left out, as are values of secrets.
-Status CopyTree(const fs::path& from, const fs::path& to, const std::optional<UserIds>& owner,
-                BackupResult* result) {
-  const fs::path scratch = job::JobDir("").scratch().filename();
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(from, error))) return Status::Ok();
-  TRY(MakeDirectories(to, kPrivate));
-  const auto step = [&](const auto& change) {
-    const FileAccessAs rights(owner);
-    return change();
-  };
-  const auto how =
-      owner ? fs::directory_options::skip_permission_denied : fs::directory_options::none;
-  auto at = step([&] { return fs::recursive_directory_iterator(from, how, error); });
-  for (; !error && at != fs::recursive_directory_iterator(); step([&] { at.increment(error); })) {
-    const fs::path relative = at->path().lexically_relative(from);
-    const fs::path target = to / relative;
-    const fs::file_status kind = step([&] { return at->symlink_status(error); });
-    if (fs::is_directory(kind)) {
-      if (at->path().filename() == scratch) {
-        at.disable_recursion_pending();
-        continue;
-      }
-      TRY(MakeDirectories(target, kPrivate));
-      continue;
-    }
-    if (HoldsSecrets(relative)) continue;
-    std::error_code failed;
-    if (fs::is_symlink(kind)) {
-      const fs::path link = step([&] { return fs::read_symlink(at->path(), failed); });
-      if (!failed) fs::create_symlink(link, target, failed);
-    }
-    if (failed && failed != std::errc::no_such_file_or_directory)
-      return ErrnoStatus(failed.value(), "copying " + at->path().string());
-    if (!fs::is_regular_file(kind)) continue;
-    auto copied = CopyContent(at->path(), target, owner);
-    if (!copied.ok()) return copied.status().With("copying " + at->path().string());
-    if (!*copied) continue;
-    result->bytes += static_cast<int64_t>(fs::file_size(target, failed));
-    ++result->files;
-  }
-  // What a user makes of its own directory must not keep the others' from being copied.
-  if (error && !owner && error != std::errc::no_such_file_or_directory)
-    return ErrnoStatus(error.value(), "reading " + from.string());
-  return Status::Ok();
-}
+bool Nothing(const fs::path& /*relative*/) { return false; }
 
 // The directory of each job, with the rights of its owner.
 Status CopyJobs(const fs::path& from, const fs::path& to, BackupResult* result) {
@@ -106,17 +40,18 @@ Status CopyJobs(const fs::path& from, const fs::path& to, BackupResult* result) 
   TRY(MakeDirectories(to, kPrivate));
   fs::directory_iterator at(from, error);
   for (; !error && at != fs::directory_iterator(); at.increment(error))
-    TRY(CopyTree(at->path(), to / at->path().filename(), ForeignOwner(at->path()), result));
+    TRY(CopyTree(at->path(), to / at->path().filename(), ForeignOwner(at->path()), LeftOutOfJob,
+                 result));
   if (error) return ErrnoStatus(error.value(), "reading " + from.string());
   return Status::Ok();
 }
 
 Status CopyParts(const fs::path& from, const fs::path& to, BackupResult* result) {
   TRY(CopyJobs(from / "jobs", to / "jobs", result));
-  TRY(CopyTree(from / "tls", to / "tls", std::nullopt, result));
+  TRY(CopyTree(from / "tls", to / "tls", std::nullopt, Nothing, result));
   // Files of jobs that are made later.
   for (const char* part : {controller::kGroupFolder, controller::kScheduleFolder})
-    TRY(CopyTree(from / part, to / part, std::nullopt, result));
+    TRY(CopyTree(from / part, to / part, std::nullopt, Nothing, result));
   const fs::path token = from / kFirstTokenFile;
   std::error_code error;
   if (fs::exists(token, error)) fs::copy_file(token, to / kFirstTokenFile, error);

@@ -6,17 +6,14 @@
 //   TO/tls, TO/administrator.token
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 
+#include "api/process/copy_tree.h"
 #include "base/status.h"
 
 namespace shoal::api {
 
-struct BackupResult {
-  int64_t files = 0;
-  int64_t bytes = 0;
-};
+using BackupResult = CopiedFiles;
 
 // Records are copied before the files, so that the copy has the files of each job that it has.
 // Uploads and the temporary files of tasks are left out. AlreadyExists if `to` exists; NotFound

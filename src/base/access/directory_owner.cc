@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/access/remove_tree.h"
+
 namespace shoal {
 namespace {
 
@@ -130,15 +132,11 @@ FileAccessAs::~FileAccessAs() {
 }
 
 Status RemoveOwnedDirectory(const std::filesystem::path& directory) {
-  std::error_code error;
   {
     const FileAccessAs owner(directory);
-    std::filesystem::remove_all(directory, error);  // all but the entry in its parent
+    (void)RemoveTree(directory);  // all but what needs root, at least the entry in its parent
   }
-  // libstdc++ opens each directory with O_NOFOLLOW before it removes what is in it (since GCC 12).
-  std::filesystem::remove_all(directory, error);
-  if (error) return Unavailable(directory.string() + ": " + error.message());
-  return Status::Ok();
+  return RemoveTree(directory);
 }
 
 }  // namespace shoal

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,6 +132,43 @@ TEST_F(DirectoryOwnerTest, RemovesWithoutFollowingLinks) {
   ASSERT_TRUE(RemoveOwnedDirectory(theirs_).ok());
   EXPECT_FALSE(fs::exists(theirs_));
   EXPECT_TRUE(fs::exists(victim / "deep" / "file"));
+}
+
+TEST_F(DirectoryOwnerTest, RemovesDirectoriesDeeperThanItMayHaveDescriptors) {
+  const fs::path deep = theirs_ / "deep";
+  ASSERT_EQ(::mkdir(deep.c_str(), 0755), 0);
+  ASSERT_EQ(::chown(deep.c_str(), kUser.uid, kUser.gid), 0);
+  {
+    UniqueFd at(::open(deep.c_str(), O_RDONLY | O_DIRECTORY));
+    const FileAccessAs owner(theirs_);
+    for (int i = 0; i < 3000; ++i) {
+      ASSERT_EQ(::mkdirat(at.get(), "d", 0755), 0);
+      const UniqueFd file(::openat(at.get(), "file", O_CREAT | O_WRONLY, 0600));
+      at.Reset(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY));
+      ASSERT_TRUE(at.valid());
+    }
+  }
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{64, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Status removed = RemoveOwnedDirectory(theirs_);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(removed.ok()) << removed.message();
+  EXPECT_FALSE(fs::exists(theirs_));
+}
+
+TEST_F(DirectoryOwnerTest, RemovesWhatItsOwnerCannotRead) {
+  const fs::path closed = theirs_ / "a" / "closed";
+  fs::create_directories(closed / "b");
+  for (int i = 0; i < 20; ++i) std::ofstream(closed / std::to_string(i)) << "x";
+  for (const fs::path& path : {theirs_ / "a", closed, closed / "b"})
+    ASSERT_EQ(::chown(path.c_str(), kUser.uid, kUser.gid), 0);
+  ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
+  const Status removed = RemoveOwnedDirectory(theirs_);
+  EXPECT_TRUE(removed.ok()) << removed.message();
+  EXPECT_FALSE(fs::exists(theirs_));
+  EXPECT_TRUE(RemoveOwnedDirectory(theirs_).ok());  // there is none
 }
 
 // A user exchanges a directory and a link to a directory of root as fast as it can while its

@@ -224,6 +224,11 @@ int CopyState(const CopyArguments& arguments, bool restore) {
   const Result<api::BackupResult> copied = restore ? api::Restore(arguments.directory, *state)
                                                    : api::Backup(*state, arguments.directory);
   if (!copied.ok()) return PrintError(copied.status());
+  if (copied->left_out > 0)
+    PrintNote(
+        fmt::format("{} files and directories of jobs are not copied: their users cannot read "
+                    "them or exchanged them meanwhile, or their paths are too long",
+                    copied->left_out));
   return PrintConfirmation(fmt::format("{} of {} {}: the records and {} files, {:.1f} MB\n",
                                        restore ? "restored" : "backup", state->string(),
                                        (restore ? "from " : "in ") + arguments.directory,

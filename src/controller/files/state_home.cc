@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/access/directory_owner.h"
+#include "base/access/remove_tree.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "job/execution/job_dir.h"
@@ -112,9 +113,9 @@ Status CountResume(const std::filesystem::path& dir) {
 void RemoveScratch(const std::filesystem::path& dir, JobState state) {
   const FileAccessAs owner(dir);
   std::error_code ignored;  // remains are harmless
-  std::filesystem::remove_all(job::JobDir(dir).scratch(), ignored);
+  (void)RemoveTree(job::JobDir(dir).scratch());
   std::filesystem::remove(job::JobDir(dir).secrets(), ignored);  // a resume writes them again
-  if (job::IsFinal(state)) std::filesystem::remove_all(job::JobDir(dir).files(), ignored);
+  if (job::IsFinal(state)) (void)RemoveTree(job::JobDir(dir).files());
 }
 
 Result<std::string> ReadToken(const std::filesystem::path& dir) {

@@ -243,18 +243,28 @@ Status LogKeeper::EnforceJob(const JobSummary& job, WallTime now) {
   if (bytes == 0) return Status::Ok();
   const bool ended = job::IsFinal(job.state);
   constexpr std::chrono::hours kDay{24};
-  if (ended && limits.keep && now - job.ended > *limits.keep)
-    return RemoveLogs(
+  if (ended && limits.keep && now - job.ended > *limits.keep) {
+    TryToRemoveLogs(
         job, "the job ended more than " + std::to_string(*limits.keep / kDay) + " days ago", now);
+    return Status::Ok();
+  }
   int64_t& used = used_[job.team];
   used += bytes;
   if (!ended || !limits.bytes || used <= *limits.bytes) return Status::Ok();
   used -= bytes;
   const std::string why = "the logs of team " + job.team + " are limited to " +
                           SizeText(*limits.bytes) + ", which newer ones take up";
-  const Status removed = RemoveLogs(job, why, now);
+  TryToRemoveLogs(job, why, now);
   used = std::max(used, *limits.bytes);  // older ones go, too
-  return removed;
+  return Status::Ok();
+}
+
+// What a user makes of its own directory must not keep the logs of others from being removed.
+void LogKeeper::TryToRemoveLogs(const JobSummary& job, const std::string& why, WallTime now) {
+  const Status removed = RemoveLogs(job, why, now);
+  if (removed.ok()) return;
+  ++failures_;
+  LogWarning("the logs of {} are not removed: {}", job.id, removed.message());
 }
 
 int64_t LogKeeper::BytesOf(const JobSummary& job) {

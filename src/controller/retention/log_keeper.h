@@ -77,6 +77,7 @@ class LogKeeper {
   Result<LogLimits> LimitsOf(const std::string& team);
   int64_t BytesOf(const JobSummary& job);
   Status RemoveLogs(const JobSummary& job, const std::string& why, WallTime now);
+  void TryToRemoveLogs(const JobSummary& job, const std::string& why, WallTime now);
   void EnforceAfter(Duration delay);
 
   const LogKeeperOptions options_;

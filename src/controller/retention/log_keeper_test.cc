@@ -181,6 +181,23 @@ TEST_F(LogKeeperTest, LogsOfOldJobsAreRemovedAndTheRecordSaysSo) {
   EXPECT_THAT(ToText(events->back().body), HasSubstr("removed by retention"));
 }
 
+TEST_F(LogKeeperTest, LogsThatCannotBeRemovedKeepNoOthers) {
+  // The newest first: the job of `red` comes before that of `blue`.
+  Submit("theirs", "blue");
+  Submit("planted", "red");
+  for (const char* id : {"theirs", "planted"}) {
+    Write(id, {"worker", 0, 0}, "text");
+    EndJob(id, std::chrono::hours(48));
+  }
+  fs::create_directories(Logs("planted") / "removed.json" / "x");  // where the mark goes
+  for (const char* team : {"red", "blue"})
+    SetLimits(team, {.keep = std::chrono::hours(24), .bytes = {}});
+  StartKeeper();
+  EXPECT_TRUE(Await([](const auto& counters) { return counters.removed_jobs == 1; }));
+  EXPECT_TRUE(ReadRemovedLogs(Logs("theirs")));
+  EXPECT_GE(keeper_->counters().failures, 1u);
+}
+
 TEST_F(LogKeeperTest, ATeamOverItsLimitLosesTheOldestFirst) {
   const std::string text = Noise(100'000);  // which compression does not make smaller
   for (const char* id : {"first", "second", "third", "running"}) {
