@@ -163,6 +163,7 @@ INSTEAD = {
     "script/demo": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/faults --seed 40000 --build release": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/lint --fix": (CHECK_SCRIPT, 0, _SCRIPT),
+    "script/lint --locks": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/test": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/test --asan | --tsan": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/test --filter REGEX": (CHECK_SCRIPT, 0, _SCRIPT),
