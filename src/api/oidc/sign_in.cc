@@ -125,7 +125,7 @@ Result<NewToken> SignIn::Grant(const json::object& claims) {
   TRY_ASSIGN(const ExternalUser user, UserOfClaims(config(), claims));
   TRY_ASSIGN(const User signed_in, people_->SignInExternal(user));
   return people_->CreateToken(
-      {signed_in.name, kTokenName, ScopeSet::All(), provider_.config().lifetime});
+      {signed_in.name, kTokenName, ScopeSet::All(), provider_.config().lifetime, true});
 }
 
 Result<StartedDevice> SignIn::BeginDevice(const std::string& peer) {

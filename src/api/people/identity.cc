@@ -110,6 +110,7 @@ json::object ToPublicJson(const Token& token) {
 json::object ToJson(const Token& token) {
   json::object object = ToPublicJson(token);
   object["digest"] = token.digest;
+  if (token.sign_in) object["sign_in"] = true;
   return object;
 }
 
@@ -122,6 +123,7 @@ Result<Token> ParseToken(const json::object& object) {
   token.created = WallOf(GetIntOr(object, "created", 0));
   token.expires = TimeOr(object, "expires");
   token.last_used = TimeOr(object, "last_used");
+  token.sign_in = GetBoolOr(object, "sign_in", false);
   const json::value* const scopes = object.if_contains("scopes");
   if (scopes == nullptr || !scopes->is_array())
     return InvalidArgument("a token without scopes, expected a list");

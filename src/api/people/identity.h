@@ -46,6 +46,7 @@ struct Token {
   WallTime created{};
   std::optional<WallTime> expires;
   std::optional<WallTime> last_used;  // to the minute
+  bool sign_in = false;               // of a sign-in, or made by such a token
 };
 
 json::object ToJson(const User& user);

@@ -82,6 +82,7 @@ Result<Principal> People::Authenticate(std::string_view text) {
   principal.administrator = user->administrator;
   principal.teams = user->teams;
   principal.scopes = token.scopes;
+  if (token.sign_in) principal.signed_in_until = token.expires;
   TRY(NoteUse(*record, std::move(token), now));
   return principal;
 }
@@ -310,6 +311,7 @@ Result<NewToken> People::CreateToken(const TokenRequest& request) {
   token.digest = Sha256Hex(text.secret);
   token.scopes = request.scopes;
   token.created = clock_->Wall();
+  token.sign_in = request.sign_in;
   if (request.lifetime)
     token.expires =
         token.created + std::chrono::duration_cast<WallTime::duration>(*request.lifetime);

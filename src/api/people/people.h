@@ -28,6 +28,7 @@ struct TokenRequest {
   std::string name;
   ScopeSet scopes;
   std::optional<Duration> lifetime;
+  bool sign_in = false;  // of a sign-in, or asked for with such a token
 };
 
 struct NewToken {

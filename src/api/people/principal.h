@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/people/role.h"
+#include "base/clock.h"
 
 namespace shoal::api {
 
@@ -15,6 +17,8 @@ struct Principal {
   bool administrator = false;
   std::map<std::string, Role> teams;
   ScopeSet scopes;
+  // The end of a token that a sign-in gave, or that was made by such a token.
+  std::optional<WallTime> signed_in_until;
 
   // kNone for a team that it is not in.
   Role RoleIn(const std::string& team) const {

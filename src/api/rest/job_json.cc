@@ -8,6 +8,7 @@
 
 #include "api/people/identity.h"
 #include "api/rest/router.h"
+#include "base/utf8.h"
 #include "job/execution/state.h"
 
 namespace shoal::api {
@@ -167,9 +168,9 @@ Result<rendezvous::LogTimes> ParseLogTimesReply(const json::object& object) {
 }
 
 json::object OutputToReply(const controller::OutputFile& file) {
-  return {{"task", file.task},
+  return {{"task", ValidUtf8(file.task)},
           {"attempt", file.attempt},
-          {"path", file.path},
+          {"path", ValidUtf8(file.path)},
           {"bytes", file.bytes},
           {"link", file.link}};
 }

@@ -1,7 +1,10 @@
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "api/oidc/sign_in.h"
 #include "api/server/handlers.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace shoal::api {
@@ -62,6 +65,20 @@ Result<std::string> TokenOwner(const Call& call) {
   if (named.empty() || named == call.principal.user) return call.principal.user;
   if (call.principal.administrator) return named;
   return PermissionDenied("only an administrator may see and make tokens of other users");
+}
+
+// What a sign-in has given ends with it: tokens that outlive it would outlive the person's rights
+// at the provider.
+Result<Duration> LifetimeOf(const Call& call, const std::string& owner, WallTime now) {
+  const Duration wanted = std::chrono::seconds(call.arguments.Integer("seconds", kNinetyDays));
+  const std::optional<WallTime> until = call.principal.signed_in_until;
+  if (!until || owner != call.principal.user) return wanted;
+  const Duration most = *until - now;
+  if (call.arguments.Has("seconds") && wanted > most)
+    return PermissionDenied("a token of a sign-in cannot make one that is valid longer, until " +
+                            FormatWall(*until) +
+                            "; sign in again, or ask an administrator for a token");
+  return std::min(wanted, most);
 }
 
 Status RemoveSecrets(controller::SecretVault* vault, const std::string& team) {
@@ -244,7 +261,10 @@ void CreateToken(const Backend& backend, const CallPtr& call) {
   if (!call->principal.scopes.Covers(request.scopes))
     return call->answer(
         Problem(PermissionDenied("a token cannot make one with scopes that it lacks itself")));
-  request.lifetime = std::chrono::seconds(call->arguments.Integer("seconds", kNinetyDays));
+  const Result<Duration> lifetime = LifetimeOf(*call, *owner, backend.clock->Wall());
+  if (!lifetime.ok()) return call->answer(Problem(lifetime.status()));
+  request.lifetime = *lifetime;
+  request.sign_in = call->principal.signed_in_until && *owner == call->principal.user;
   const Result<NewToken> made = backend.people->CreateToken(request);
   call->target = *owner;
   if (!made.ok()) return call->answer(Problem(made.status()));

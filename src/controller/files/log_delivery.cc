@@ -21,7 +21,7 @@ void LogDelivery::Deliver(const LogKey& key, int64_t offset, std::string_view by
 }
 
 Status LogDelivery::DeliverRest() {
-  if (!begun_ || !wanted()) return Status::Ok();
+  if (!begun_ || !wanted() || !rest_) return Status::Ok();
   TRY_ASSIGN(const std::vector<LogInfo> logs, store_.List());
   Status first;
   for (const LogInfo& log : logs) {

@@ -15,9 +15,9 @@ namespace shoal::controller {
 // Must be used from one thread.
 class LogDelivery {
  public:
-  // `on_log` may be empty: nothing is delivered then.
-  LogDelivery(LogStore store, LogStore::OnBytes on_log)
-      : store_(std::move(store)), on_log_(std::move(on_log)) {}
+  // `on_log` may be empty: nothing is delivered then. Without `rest` DeliverRest has no effect.
+  LogDelivery(LogStore store, LogStore::OnBytes on_log, bool rest = true)
+      : store_(std::move(store)), on_log_(std::move(on_log)), rest_(rest) {}
 
   // To be called before the tasks start. Existing log contents belong to an earlier run of a
   // resumed job and are skipped.
@@ -37,6 +37,7 @@ class LogDelivery {
 
   const LogStore store_;
   const LogStore::OnBytes on_log_;
+  const bool rest_;
   bool begun_ = false;
   std::map<LogKey, int64_t> offsets_;
 };

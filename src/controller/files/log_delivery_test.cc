@@ -64,6 +64,19 @@ TEST_F(ShownLogsTest, LinesOfAnEarlierRunAreNotShownAgain) {
   EXPECT_EQ(shown_[second], "after\n");
 }
 
+TEST_F(ShownLogsTest, WithoutTheRestNoFileIsRead) {
+  LogDelivery logs(
+      LogStore(place_.path()),
+      [this](const LogKey& key, int64_t, std::string_view bytes) { shown_[key] += bytes; },
+      /*rest=*/false);
+  ASSERT_TRUE(logs.Begin().ok());
+  Append({"worker", 0, 0}, "not sent\n");
+  logs.Deliver({"worker", 1, 0}, 0, "sent\n");
+  ASSERT_TRUE(logs.DeliverRest().ok());
+  EXPECT_EQ(shown_.size(), 1u);
+  EXPECT_EQ((shown_[{"worker", 1, 0}]), "sent\n");
+}
+
 TEST_F(ShownLogsTest, AJobThatNeverBeganShowsNothing) {
   Append({"worker", 0, 0}, "of the run that was suspended\n");
   LogDelivery logs = Make();

@@ -146,12 +146,23 @@ void LogKeeper::CompressEnded(const std::string& job, bool job_ended) {
   }
 }
 
+namespace {
+
+// A file of terabytes without content, which would be compressed for hours to gain nothing.
+bool IsMostlyHoles(const struct stat& info) {
+  constexpr int64_t kLeast = int64_t{256} << 20;
+  constexpr int64_t kRatio = 64;  // more than file systems that compress save of a text
+  return info.st_size > kLeast && info.st_blocks * kBlock < info.st_size / kRatio;
+}
+
+}  // namespace
+
 void LogKeeper::CompressOne(const std::string& job, const fs::path& logs, const LogKey& key) {
   const FileAccessAs owner(logs.parent_path());
-  std::error_code error;
-  const auto bytes =
-      static_cast<int64_t>(fs::file_size(logs / rendezvous::LogFileName(key), error));
-  if (error || bytes < kLeastBytes) return;
+  struct stat info {};
+  if (::stat((logs / rendezvous::LogFileName(key)).c_str(), &info) != 0) return;
+  const int64_t bytes = info.st_size;
+  if (!S_ISREG(info.st_mode) || bytes < kLeastBytes || IsMostlyHoles(info)) return;
   const auto archive = rendezvous::CompressLog(logs, key);
   if (!archive.ok()) {
     if (archive.status().code() == Code::kNotFound) return;  // removed with its job

@@ -181,6 +181,24 @@ TEST_F(LogKeeperTest, LogsOfOldJobsAreRemovedAndTheRecordSaysSo) {
   EXPECT_THAT(ToText(events->back().body), HasSubstr("removed by retention"));
 }
 
+TEST_F(LogKeeperTest, AFileOfHolesKeepsItFromNothing) {
+  Submit("planted", "red");
+  const fs::path holes = Logs("planted") / "worker-7.0.log";
+  ASSERT_TRUE(WriteFileAtomically(holes, "begin", 0600, false).ok());
+  ASSERT_EQ(::truncate(holes.c_str(), off_t{1} << 42), 0);
+  EndJob("planted");
+  Submit("theirs", "blue");
+  Write("theirs", {"worker", 0, 0}, std::string(10'000, 'x'));
+  EndJob("theirs");
+  StartKeeper();
+  EXPECT_TRUE(Await([](const auto& counters) { return counters.compressed == 1; }));
+  Submit("later", "blue");
+  Write("later", {"worker", 0, 0}, std::string(10'000, 'x'));
+  EndJob("later");
+  EXPECT_TRUE(Await([](const auto& counters) { return counters.compressed == 2; }));
+  EXPECT_TRUE(fs::exists(holes));
+}
+
 TEST_F(LogKeeperTest, LogsThatCannotBeRemovedKeepNoOthers) {
   // The newest first: the job of `red` comes before that of `blue`.
   Submit("theirs", "blue");

@@ -91,6 +91,9 @@ struct Observer {
   // Called for every event of the coordinator.
   std::function<void(const rendezvous::JobEvent&)> on_event;
   std::function<void(const rendezvous::LogKey&, int64_t offset, std::string_view bytes)> on_log;
+  // Whether on_log is called at the end for what the coordinator has not sent. That takes as long
+  // as reading it, and a task's user may have put any file into the directory of the logs.
+  bool rest_of_logs = true;
   // A sentence about the run itself ("the coordinator died; it is being started again").
   std::function<void(const std::string&)> on_note;
   // Called when the controller itself fails the job, before or without its coordinator.

@@ -71,7 +71,7 @@ class Run final : public JobRun {
                         options.executors.store != nullptr},
                        std::move(stored.record), EndedAttemptsOf(stored.events)),
         reporter_(std::move(observer), &event_batcher_, loop, dir_, options),
-        logs_(LogStore(dir_), reporter_.observer().on_log),
+        logs_(LogStore(dir_), reporter_.observer().on_log, reporter_.observer().rest_of_logs),
         admission_(&options_, id_, &tasks_, AdmissionCalls()),
         coordinator_(LinkOptions(LastCoordinatorSeq(stored.events)), LinkCallbacks()),
         applier_(ApplierOptions()),

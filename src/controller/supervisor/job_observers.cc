@@ -41,6 +41,8 @@ void JobObservers::Tell(const std::function<void(const JobsObserver&)>& call) {
 
 Observer JobObservers::ObserverOf(const std::string& id) {
   Observer run;
+  // The loop of all jobs must not wait for a file that a user has made; observers read files.
+  run.rest_of_logs = false;
   run.on_state = [this, id](JobState state, const std::string& why) {
     Tell([&](const JobsObserver& to) {
       if (to.on_state) to.on_state(id, state, why);

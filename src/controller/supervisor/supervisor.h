@@ -75,7 +75,8 @@ struct JobsObserver {
   std::function<void(const std::string& id, JobState state, const std::string& why)> on_state;
   // Every event of the job's coordinator, progress included.
   std::function<void(const std::string& id, const rendezvous::JobEvent& event)> on_event;
-  // Whole lines of a task, as written to the job's log files.
+  // Whole lines of a task, as written to the job's log files. What the coordinator has not sent
+  // when the job ends is in the files only.
   std::function<void(const std::string& id, const LogKey& key, int64_t offset,
                      std::string_view bytes)>
       on_log;

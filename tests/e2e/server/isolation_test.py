@@ -253,6 +253,21 @@ class IsolationTest(unittest.TestCase):
         with open(target, encoding="utf-8") as f:
             self.assertEqual(f.read(), private)
 
+    def test_a_file_of_terabytes_among_the_logs_stops_nobody_else(self):
+        job = self.server.submit(job_text(script="truncate -s 4T $SHOAL_JOB_DIR/logs/worker-7.0.log; touch "
+                                                 "$SHOAL_OUTPUT/$(printf 'caf\\\\351')"), self.red)
+        self.end(job)
+        other = self.server.submit(job_text(script="echo other"), self.blue)
+        self.end(other)
+        self.assertEqual(self.log(other), "other\n")
+        names = [item["path"] for item in self.server.get(f"/jobs/{job}/outputs", self.red).json["items"]]
+        self.assertEqual(names, ["caf\ufffd"] * 2)
+        backup = self.server.home.path("backup")
+        code, _, err = self.server.home.run("server", "backup", backup, "--state", self.server.state)
+        self.assertEqual(code, 0, err)
+        self.assertLess(os.stat(os.path.join(backup, "jobs", job, "logs", "worker-7.0.log")).st_blocks, 10_000)
+        self.assertEqual(self.server.request("DELETE", f"/jobs/{job}", None, self.red).status, 204)
+
     def test_forged_records_kill_nobody(self):
         """After a restart the server takes a job over by records that its user may have written."""
         victim = subprocess.Popen(["sleep", "1000"], env={"SHOAL_JOB_ID": "x"})  # of root

@@ -84,6 +84,17 @@ class OidcTest(unittest.TestCase):
         self.assertIn("expires", reply.json)
         entry = self.server.get("/audit?action=finishDeviceSignIn").json["items"][-1]
         self.assertEqual(entry["user"], "ada")
+        with self.subTest("tokens that it makes do not outlive it"):
+            token = reply.json["token"]
+            longer = self.server.post("/tokens", {"name": "forever", "seconds": 10 * 365 * 86400}, token)
+            self.assertEqual(longer.status, 403, longer)
+            self.assertIn("a token of a sign-in cannot make one that is valid longer", longer.detail)
+            child = self.server.post("/tokens", {"name": "child"}, token)
+            self.assertEqual(child.status, 201, child)
+            self.assertLessEqual(child.json["expires"][:19], reply.json["expires"][:19])
+            grandchild = self.server.post("/tokens", {"seconds": 10 * 365 * 86400}, child.json["token"])
+            self.assertEqual(grandchild.status, 403, grandchild)
+            self.assertEqual(self.server.post("/tokens", {"user": "ada", "seconds": 10 * 365 * 86400}).status, 201)
         with self.subTest("groups decide anew at each sign-in"):
             self.provider.user["groups"] = ["ml-leads", "ml-admins"]
             me = self.server.get("/me", self.device().json["token"]).json
