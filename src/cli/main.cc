@@ -10,6 +10,7 @@
 
 #include "api/client/login_file.h"
 #include "cli/command.h"
+#include "cli/terminal/limits_handler.h"
 #include "cli/terminal/report.h"
 #include "cli/version.h"
 
@@ -254,6 +255,7 @@ std::string TakeServer(std::vector<const char*>* words) {
 
 // Without a command name as the first argument the parser knows all visible commands.
 int Main(int all_argc, const char* const* all_argv) {
+  ExplainLimitsAtEnd();
   OpenStandardDescriptors();
   (void)std::signal(SIGPIPE, SIG_IGN);
   // A write beyond ulimit -f must be an error like a full disk, not a fatal signal.

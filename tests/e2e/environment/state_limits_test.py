@@ -59,6 +59,21 @@ class LimitsTest(harness.JobsTest):
         self.assertEqual(code, 0, out + err)
         self.assertEqual(self.home.leftovers(), [])
 
+    def test_too_few_descriptors(self):
+        job = self.home.write("job.yaml", "name: few\ncommand: ['true']\nroles: {worker: {replicas: 1}}\n")
+        codes = set()
+        for most in range(8, 40, 4):
+            code, out, err = self.home.run("run", job, seconds=60, preexec_fn=lambda n=most: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            said = f"{most} descriptors: code {code}\n{out}{err}"
+            self.assertIn(code, (0, 1, 5), said)
+            self.assertNotIn("terminate called", out + err)
+            if most <= 16:  # the command itself; with more a task's launcher has too few
+                self.assertRegex(out + err, "Too many open files|ulimit -n", said)
+            codes.add(code)
+        self.assertIn(0, codes)
+        self.assertIn(1, codes)
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_files_that_may_not_grow(self):
         # More than the limit is printed; the database, the journal and the records stay below it.
         job = self.home.write("job.yaml", "name: talks\ncommand: [sh, -c, 'yes 0123456789 | head -n 100000; echo last']\n"
