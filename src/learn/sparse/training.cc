@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
-#include "learn/sparse/softmax_learner.h"
 #include "learn/task/memory.h"
 
 namespace shoal::learn::sparse {
@@ -26,12 +25,11 @@ constexpr uint64_t kRoundExamples = 32;
 constexpr uint64_t kSharedRoundExamples = 1024;
 // ADR 186. A worker exchanges before its unexchanged examples are this part of the exchanged ones,
 constexpr uint64_t kUnexchangedPart = 2;
-constexpr uint64_t kTrainingPart = 16;    // or this part of all that it trains (ADR 280),
-constexpr int kTrainedTimes = 9;          // and earlier where it takes at most a tenth of its time.
-constexpr uint64_t kTurnExamples = 128;   // ADR 201: of a worker, at least, in each of its turns
-constexpr uint64_t kReplayedShare = 16;   // of the examples since the last exchange,
-constexpr uint64_t kReplayedLeast = 128;  // or so many of a worker
-constexpr int kTries = 64;                // to be taken whole, at the end
+constexpr uint64_t kTrainingPart = 16;   // or this part of all that it trains (ADR 280),
+constexpr int kTrainedTimes = 9;         // and earlier where it takes at most a tenth of its time.
+constexpr uint64_t kTurnExamples = 128;  // ADR 201: of a worker, at least, in each of its turns
+constexpr uint64_t kReplayedShare = 16;  // of the examples since the last exchange
+constexpr int kTries = 64;               // to be taken whole, at the end
 constexpr size_t kLine = 64;
 
 uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
@@ -51,21 +49,6 @@ uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
   uint64_t examples = 0;
   for (const LoadedShard& shard : shards) examples += shard.set.size();
   return examples;
-}
-
-// Runs `use(row, label, bias)` for what the state has of an example: of several classes each of
-// them.
-template <typename Use>
-void ForEachClass(const WorkerSetup& setup, const StateTable& table, const Row& row, float label,
-                  std::vector<uint32_t>* room, const Use& use) {
-  const uint32_t classes = setup.learner->classes();
-  const bool bias = setup.params.bias;
-  if (classes == 1) return use(row, label, bias ? table.features() : UINT64_MAX);
-  const uint64_t biases = table.features() - classes;
-  for (uint32_t c = 0; c < classes; ++c) {
-    const float own_label = label == static_cast<float>(c) ? 1.0f : 0.0f;
-    use(ClassRow(row, classes, c, room), own_label, bias ? biases + c : UINT64_MAX);
-  }
 }
 
 }  // namespace
@@ -236,7 +219,7 @@ void Training::UseSample(Thread& thread, SampleUse use) const {
   const LoadedShard& shard = train_[thread.index];
   const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
   const uint64_t count = std::min(thread.unexchanged, now + thread.before.size());
-  const uint64_t least = kReplayedLeast / threads_.size() + 1;
+  const uint64_t least = LeastReplayed(shard.set, setup_.learner->classes()) / threads_.size() + 1;
   const uint64_t step = std::max<uint64_t>(1, count / std::max(least, count / kReplayedShare));
   const uint64_t samples = (count + step - 1) / step;
   const float weight = static_cast<float>(thread.unexchanged) / static_cast<float>(samples);
@@ -245,11 +228,11 @@ void Training::UseSample(Thread& thread, SampleUse use) const {
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
     const Row row = shard.RowOf(example);
     const float label = shard.set.labels[example];
-    ForEachClass(setup_, *table_, row, label, &thread.scratch.places,
-                 [&](const Row& of_class, float own_label, uint64_t bias) {
-                   if (use == SampleUse::kExpect) return table_->Expect(of_class);
-                   table_->Replay(of_class, own_label, bias, weight, &thread.replay);
-                 });
+    if (use == SampleUse::kExpect) {
+      ExpectExample(setup_, table_, row, &thread.replay);
+    } else {
+      ReplayExample(setup_, table_, {row, label, weight}, &thread.replay);
+    }
   }
 }
 

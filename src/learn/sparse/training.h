@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/exchange/exchange_meter.h"
+#include "learn/sparse/exchange/replay_example.h"
 #include "learn/sparse/exchange/state_table.h"
 #include "learn/sparse/exchange/thread_barrier.h"
 #include "learn/sparse/exchange/ticket_lock.h"
@@ -73,7 +74,7 @@ class Training {
     double loss = 0;           // since the epoch began
     double losses = 0;         // their weights
     uint64_t unexchanged = 0;  // examples since the last exchange
-    std::vector<float> replay;
+    ReplayScratch replay;
     Status status;
   };
 

@@ -47,6 +47,50 @@ inline void GatherFeature(const Merge& merge, const std::vector<Slot>& slots, ui
   }
 }
 
+// What a row has of the merge, in the caller's scratch.
+struct Gathered {
+  float* weights = nullptr;    // [row.count · slots]
+  float* gradients = nullptr;  // of the margin, likewise
+  float* shifts = nullptr;
+  float* rates = nullptr;
+  float bias_rate = 0;
+  float margin = 0;   // with the shift
+  float shifted = 0;  // by the shift
+  float taken = 0;    // Σ rate·gradient²
+};
+
+Gathered Gather(const Learner& learner, const Merge& merge, const Row& row,
+                std::vector<float>* scratch) {
+  const std::vector<Slot>& slots = learner.slots();
+  const size_t all = row.count * slots.size();
+  if (scratch->size() < 4 * all + kPad) scratch->resize(4 * all + kPad);
+  Gathered got;
+  got.weights = scratch->data();
+  got.gradients = got.weights + all;
+  got.shifts = got.gradients + all;
+  got.rates = got.shifts + all;
+  for (uint32_t i = 0; i < std::min(kAhead, row.count); ++i) Prefetch(merge, row, i);
+  for (uint32_t i = 0; i < row.count; ++i) {
+    Prefetch(merge, row, i + kAhead);
+    const size_t at = i * slots.size();
+    GatherFeature(merge, slots, row.features[i],
+                  {got.weights + at, got.shifts + at, got.rates + at});
+  }
+  got.margin = learner.Gradients(got.weights, got.shifts, row, got.gradients, &got.shifted);
+  got.taken = merge.kernels->summed_steps(got.rates, got.gradients, all);
+  if (merge.bias == UINT64_MAX) return got;
+  float bias_weight = 0, bias_shift = 0;
+  const uint64_t first = merge.bias * merge.width + slots[0].value;
+  GatherSlot({&slots[0], 1, size_t{slots[0].squares} - slots[0].value,
+              const_cast<float*>(merge.own) + first, nullptr, merge.shift + first},
+             merge.met[merge.bias] != MergeState::kUntouched,
+             {&bias_weight, &bias_shift, &got.bias_rate});
+  got.margin += bias_weight;
+  got.shifted += bias_shift;
+  got.taken += got.bias_rate;
+  return got;
+}
+
 }  // namespace
 
 std::vector<SlotRun> RunsOf(const std::vector<Slot>& slots) {
@@ -65,39 +109,22 @@ std::vector<SlotRun> RunsOf(const std::vector<Slot>& slots) {
   return runs;
 }
 
-void Replay(const Learner& learner, const Merge& merge, const Row& row, float label, float weight,
+float ReplayMargin(const Learner& learner, const Merge& merge, const Row& row,
+                   std::vector<float>* scratch) {
+  return Gather(learner, merge, row, scratch).margin;
+}
+
+void Replay(const Learner& learner, const Merge& merge, const Replayed& example,
             std::vector<float>* scratch) {
+  const Row& row = example.row;
   const std::vector<Slot>& slots = learner.slots();
-  const size_t all = row.count * slots.size();
-  if (scratch->size() < 4 * all + kPad) scratch->resize(4 * all + kPad);
-  float* const weights = scratch->data();
-  float* const gradients = weights + all;
-  float* const shifts = gradients + all;
-  float* const rates = shifts + all;
-  for (uint32_t i = 0; i < std::min(kAhead, row.count); ++i) Prefetch(merge, row, i);
-  for (uint32_t i = 0; i < row.count; ++i) {
-    Prefetch(merge, row, i + kAhead);
-    const size_t at = i * slots.size();
-    GatherFeature(merge, slots, row.features[i], {weights + at, shifts + at, rates + at});
-  }
-  float shifted = 0;
-  float margin = learner.Gradients(weights, shifts, row, gradients, &shifted);
-  float taken = merge.kernels->summed_steps(rates, gradients, all);
-  float bias_weight = 0, bias_shift = 0, bias_rate = 0;
-  if (merge.bias != UINT64_MAX) {
-    const uint64_t first = merge.bias * merge.width + slots[0].value;
-    GatherSlot({&slots[0], 1, size_t{slots[0].squares} - slots[0].value,
-                const_cast<float*>(merge.own) + first, nullptr, merge.shift + first},
-               merge.met[merge.bias] != MergeState::kUntouched,
-               {&bias_weight, &bias_shift, &bias_rate});
-    margin += bias_weight;
-    shifted += bias_shift;
-    taken += bias_rate;
-  }
-  if (taken <= 0 || shifted == 0) return;
-  const float curvature = MeanCurvature(learner.loss(), margin - shifted, margin, label);
-  const float margins = shifted * -std::expm1(-weight * row.weight * curvature * taken);
-  const float back = std::clamp(margins, -kFarthest, kFarthest) / taken;
+  const Gathered got = Gather(learner, merge, row, scratch);
+  if (got.taken <= 0 || got.shifted == 0) return;
+  const float to = got.margin - example.others;
+  const float curvature = MeanCurvature(learner.loss(), to - got.shifted, to, example.label);
+  const float margins =
+      got.shifted * -std::expm1(-example.weight * row.weight * curvature * got.taken);
+  const float back = std::clamp(margins, -kFarthest, kFarthest) / got.taken;
   for (uint32_t i = 0; i < row.count; ++i) {
     MergeState& met = merge.met[row.features[i]];
     if (met == MergeState::kUntouched) continue;
@@ -106,15 +133,15 @@ void Replay(const Learner& learner, const Merge& merge, const Row& row, float la
       const size_t at = i * slots.size() + run.first;
       float* const shift = merge.shift + row.features[i] * merge.width + slots[run.first].value;
       if (run.count == 1) {
-        *shift -= back * rates[at] * gradients[at];
+        *shift -= back * got.rates[at] * got.gradients[at];
       } else {
-        merge.kernels->take_back(back, rates + at, gradients + at, run.count, shift);
+        merge.kernels->take_back(back, got.rates + at, got.gradients + at, run.count, shift);
       }
     }
   }
   if (merge.bias == UINT64_MAX || merge.met[merge.bias] == MergeState::kUntouched) return;
   merge.met[merge.bias] = MergeState::kChanged;
-  merge.shift[merge.bias * merge.width + slots[0].value] -= back * bias_rate;
+  merge.shift[merge.bias * merge.width + slots[0].value] -= back * got.bias_rate;
 }
 
 }  // namespace shoal::learn::sparse

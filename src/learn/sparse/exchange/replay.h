@@ -46,12 +46,24 @@ struct Merge {
   std::span<const SlotRun> runs;          // RunsOf the learner's slots
 };
 
+// An example, or what it is for one of several classes (ClassRow).
+struct Replayed {
+  Row row;
+  float label = 0;   // of a class: 1 if it is the example's
+  float weight = 1;  // it stands for so many examples
+  float others = 0;  // of a class: LogSumExp of the other classes' margins
+};
+
+// Its margin, with what is left of others' change.
+float ReplayMargin(const Learner& learner, const Merge& merge, const Row& row,
+                   std::vector<float>* scratch);
+
 // Lets one example push back at merge.shift, for `weight` examples like it. The change of its
 // margin by `shift` is d; with a = Σ rate·gradient² and h the mean curvature of its loss along d,
 // training on it once takes h·a of d back, and weight times, one after the other,
-// 1 − exp(−weight·h·a): never more than d itself. Several threads may call it for one merge,
-// without locks.
-void Replay(const Learner& learner, const Merge& merge, const Row& row, float label, float weight,
+// 1 − exp(−weight·h·a): never more than d itself. Of a class, h is that of softmax while the other
+// classes stand where they are. Several threads may call it for one merge, without locks.
+void Replay(const Learner& learner, const Merge& merge, const Replayed& example,
             std::vector<float>* scratch);
 
 // By how much a change of a weight is too long that was made with squares from `from` to `to`,

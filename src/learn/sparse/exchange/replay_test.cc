@@ -153,7 +153,7 @@ class Moved {
     const std::vector<SlotRun> runs = RunsOf(learner.slots());
     const Merge merge{own_, shift_, merge_states_, 2, UINT64_MAX, ScalarMergeKernels(), runs};
     const uint32_t features[] = {0, 1};
-    Replay(learner, merge, {features, nullptr, 2, 1, nullptr}, 1, weight, &scratch);
+    Replay(learner, merge, {{features, nullptr, 2, 1, nullptr}, 1, weight}, &scratch);
   }
   MergeState met(size_t feature) const { return merge_states_[feature]; }
   // In the form of a state as it is trained.
@@ -224,7 +224,7 @@ TEST(SparseReplay, ThreadsReplayIntoOneMerge) {
         std::vector<float> scratch;
         for (int i = 0; i < kReplays; ++i) {
           const Example example = RandomExample(own_random, kFeatures);
-          Replay(learner, merge, example.row(), 1, 1, &scratch);
+          Replay(learner, merge, {example.row(), 1, 1}, &scratch);
         }
       });
     }
@@ -256,7 +256,7 @@ TEST(SparseReplay, IsLikeTrainingAfterTheOthers) {
   std::vector<float> floats;
   const std::vector<SlotRun> runs = RunsOf(learner.slots());
   for (int i = 0; i < kExamples; ++i)
-    Replay(learner, {own, shift, &met, 2, UINT64_MAX, ScalarMergeKernels(), runs}, row, 1, 1,
+    Replay(learner, {own, shift, &met, 2, UINT64_MAX, ScalarMergeKernels(), runs}, {row, 1, 1},
            &floats);
   EXPECT_LT(after - alone, 0.45f);
   EXPECT_NEAR(alone + shift[0], after, 0.1f * (0.5f - (after - alone)) + 0.005f);

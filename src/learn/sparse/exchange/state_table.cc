@@ -97,9 +97,12 @@ Status StateTable::TakeAll() {
   return Status::Ok();
 }
 
-void StateTable::Expect(const Row& row) {
-  for (uint32_t i = 0; i < row.count; ++i)
-    std::atomic_ref(expected_[row.features[i]]).store(1, std::memory_order_relaxed);
+void StateTable::Expect(const Row& row, uint64_t bias) {
+  const auto mark = [this](uint64_t feature) {
+    std::atomic_ref(expected_[feature]).store(1, std::memory_order_relaxed);
+  };
+  for (uint32_t i = 0; i < row.count; ++i) mark(row.features[i]);
+  if (bias != UINT64_MAX) mark(bias);
 }
 
 void StateTable::Use(std::span<const uint32_t> features) {
@@ -163,8 +166,7 @@ void StateTable::MergeRow(uint64_t row, const float* theirs, RowSet which) {
     const bool steps = own != had;
     const bool known = theirs[squares] != 0 || own != 0;
     if (!steps && theirs[squares] == had && !(all && known)) continue;
-    // The bias is in every example.
-    const bool replayed = expected_[feature] != 0 || feature == features_;
+    const bool replayed = expected_[feature] != 0;
     if (replayed) merge_states_[feature] = steps ? MergeState::kChanged : MergeState::kTheirs;
     for (const SlotRun& run : runs_) {
       const SlotBlock block = BlockAt(feature, run);
@@ -351,10 +353,16 @@ Status StateTable::Store(size_t part, size_t parts) {
       true);
 }
 
-void StateTable::Replay(const Row& row, float label, uint64_t bias, float weight,
-                        std::vector<float>* scratch) {
-  const Merge merge{local_, shift_, merge_states_.data(), width_, bias, kernels_, runs_};
-  sparse::Replay(*learner_, merge, row, label, weight, scratch);
+Merge StateTable::MergeWith(uint64_t bias) {
+  return {local_, shift_, merge_states_.data(), width_, bias, kernels_, runs_};
+}
+
+float StateTable::ReplayMargin(const Row& row, uint64_t bias, std::vector<float>* scratch) {
+  return sparse::ReplayMargin(*learner_, MergeWith(bias), row, scratch);
+}
+
+void StateTable::Replay(const Replayed& example, uint64_t bias, std::vector<float>* scratch) {
+  sparse::Replay(*learner_, MergeWith(bias), example, scratch);
 }
 
 }  // namespace shoal::learn::sparse

@@ -57,9 +57,10 @@ class StateTable {
   // Of which rows an exchange is: those that this worker has changed since it last met the servers,
   // that it uses or ever changed, or all.
   enum class RowSet : uint8_t { kChanged, kUsed, kAll };
-  // Before Pull: the features of an example that Replay will be called with. Those of no such
-  // example are merged at once, without what a replay needs of them. Any number of threads.
-  void Expect(const Row& row);
+  // Before Pull: the features of an example that Replay will be called with, and the number of its
+  // bias. Those of no such example are merged at once, without what a replay needs of them. Any
+  // number of threads.
+  void Expect(const Row& row, uint64_t bias);
   // An exchange: Pull, Adopt and Push of all parts, each when the one before has ended; parts may
   // go in parallel. Threads may train between Adopt and Push, but not during any of them.
   Status Pull(size_t part, size_t parts, RowSet which);
@@ -68,10 +69,10 @@ class StateTable {
   // What this worker has changed since it last met the servers goes there, where no other worker
   // changes anything: instead of an exchange, for a tenth of its work. Parts as above.
   Status Store(size_t part, size_t parts);
-  // Between Pull and Adopt, of `weight` examples like this one; expected before. `bias`: the number
-  // of the feature that is their bias, features() for the table's; none: UINT64_MAX.
-  void Replay(const Row& row, float label, uint64_t bias, float weight,
-              std::vector<float>* scratch);
+  // Between Pull and Adopt, of examples that were expected before (replay.h). `bias`: the number of
+  // the feature that is their bias, features() for the table's; none: UINT64_MAX.
+  float ReplayMargin(const Row& row, uint64_t bias, std::vector<float>* scratch);
+  void Replay(const Replayed& example, uint64_t bias, std::vector<float>* scratch);
   // Rows of which the pushes since the last call were not taken whole.
   uint64_t TakePartialPushCount() { return partial_pushes_.exchange(0); }
 
@@ -84,6 +85,7 @@ class StateTable {
              const MergeKernels* kernels);
   float* Allocate() const;
   bool Differs(uint64_t row) const;
+  Merge MergeWith(uint64_t bias);
   SlotBlock BlockAt(uint64_t feature, const SlotRun& run) const;
   // What the servers have of a row: brings its features into the form of sparse::Merge.
   void MergeRow(uint64_t row, const float* theirs, RowSet which);

@@ -154,7 +154,7 @@ TEST_F(SparseStore, WhatNoReplayReadsIsMergedToTheSameState) {
     train(worker, 5, 0.1f, 4);
     train(worker, 7, 0.4f, 1);
   }
-  tables_[1]->Expect({features.data(), nullptr, 3, 1, nullptr});
+  tables_[1]->Expect({features.data(), nullptr, 3, 1, nullptr}, UINT64_MAX);
   Fetch(1);
   Fetch(2);
   for (uint64_t at = 5 * learner.width(); at < 8 * learner.width(); ++at) {
@@ -167,6 +167,31 @@ TEST_F(SparseStore, WhatNoReplayReadsIsMergedToTheSameState) {
     const float expected = tables_[2]->state()[at];
     EXPECT_NEAR(tables_[0]->state()[at], expected, 1e-5 * (1 + std::abs(expected))) << at;
   }
+}
+
+// The bias of one of several classes is a feature among others: an example pushes back at others'
+// change of it too.
+TEST_F(SparseStore, TheBiasOfAClassIsReplayed) {
+  const fm::FmLearner learner = *fm::FmLearner::Make({});
+  constexpr uint64_t kBias = 9;
+  const std::vector<uint32_t> features = {kBias};
+  for (int i = 0; i < 2; ++i) {
+    tables_[i] = StateTable::Make(clients_[i].get(), kFeatures, &learner, "auto").value();
+    ASSERT_TRUE(tables_[i]->Connect().ok());
+    tables_[i]->Use(features);
+    float* const state = tables_[i]->state() + kBias * learner.width();
+    const Slot& slot = learner.slots()[0];
+    state[slot.squares] += 4;
+    state[slot.value] = ValueOf(slot, 0.5f, state[slot.squares]);
+  }
+  Exchange(0);
+  const Row row;  // without other features
+  tables_[1]->Expect(row, kBias);
+  ASSERT_TRUE(tables_[1]->Pull(0, 1, StateTable::RowSet::kUsed).ok());
+  std::vector<float> scratch;
+  const float before = tables_[1]->ReplayMargin(row, kBias, &scratch);
+  tables_[1]->Replay({row, 0, 16}, kBias, &scratch);
+  EXPECT_LT(tables_[1]->ReplayMargin(row, kBias, &scratch), before - 0.01f);
 }
 
 // Two workers exchange at a time: what was not taken of the second push goes with the next one.

@@ -1,0 +1,33 @@
+// The examples of a worker that an exchange replays (replay.h): how many, and what an example of
+// several classes is for each of them.
+//
+// Used by training.cc.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/examples/examples.h"
+#include "learn/sparse/exchange/state_table.h"
+#include "learn/sparse/worker.h"
+
+namespace shoal::learn::sparse {
+
+// Working memory of one thread.
+struct ReplayScratch {
+  std::vector<uint32_t> places;  // a row of one of several classes
+  std::vector<float> margins;    // of the classes
+  std::vector<float> floats;
+};
+
+// Of how many examples a sample of `set`, which is not empty, consists at least: examples of few
+// features are cheap to replay, and a sample of few of them says little (ADR 351).
+uint64_t LeastReplayed(const data::ExampleSet& set, uint32_t classes);
+
+// StateTable::Expect and Replay of an example of the trainer, whose label is its class's number.
+void ExpectExample(const WorkerSetup& setup, StateTable* table, const Row& row,
+                   ReplayScratch* scratch);
+void ReplayExample(const WorkerSetup& setup, StateTable* table, const Replayed& example,
+                   ReplayScratch* scratch);
+
+}  // namespace shoal::learn::sparse
