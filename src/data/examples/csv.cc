@@ -50,11 +50,16 @@ size_t Find(const std::vector<std::string>& names, std::string_view wanted) {
   return whole && number >= 1 && number <= names.size() ? number - 1 : CsvColumns::kNone;
 }
 
-Status NoColumn(const char* what, std::string_view wanted, const std::vector<std::string>& names) {
+// The first dozen.
+std::string ListOf(const std::vector<std::string>& names) {
   const size_t shown = std::min<size_t>(names.size(), 12);
-  return InvalidArgument(fmt::format("{}: there is no column {}; the columns are {}{}", what,
-                                     wanted, fmt::join(names.begin(), names.begin() + shown, ", "),
-                                     shown < names.size() ? ", …" : ""));
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + shown, ", "),
+                     shown < names.size() ? ", …" : "");
+}
+
+Status NoColumn(const char* what, std::string_view wanted, const std::vector<std::string>& names) {
+  return InvalidArgument(
+      fmt::format("{}: there is no column {}; the columns are {}", what, wanted, ListOf(names)));
 }
 
 // The index of the column with exactly this name.
@@ -86,8 +91,10 @@ Status CheckHeader(const CsvOptions& options, const std::vector<std::string>& na
     return name != options.trained->label && seen.contains(name);
   });
   if (any) return Status::Ok();
-  return NoColumn("the first line names none of the columns that the model was trained on",
-                  known.empty() ? "" : known.back(), names);
+  return InvalidArgument(
+      fmt::format("the first line names none of the columns that the model was trained on: got {}, "
+                  "expected some of {}",
+                  ListOf(names), ListOf(known)));
 }
 
 // Names for columns without a header.

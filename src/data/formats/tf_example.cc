@@ -73,18 +73,29 @@ class ProtoReader {
   std::string_view rest_;
 };
 
-Result<std::vector<std::string>> DecodeBytesList(std::string_view bytes) {
-  std::vector<std::string> values;
-  ProtoReader reader(bytes);
+// Calls use(field, bytes) for each length-delimited field with a number from 1 to `most`; others
+// are skipped.
+template <typename Use>
+Status ForEachDelimited(std::string_view message, uint64_t most, const Use& use) {
+  ProtoReader reader(message);
   while (!reader.done()) {
     TRY_ASSIGN(const auto tag, reader.Tag());
-    if (tag != std::pair<uint64_t, uint64_t>(1, kLengthDelimited)) {
+    if (tag.second != kLengthDelimited || tag.first == 0 || tag.first > most) {
       TRY(reader.Skip(tag.second));
       continue;
     }
-    TRY_ASSIGN(const std::string_view value, reader.Delimited());
-    values.emplace_back(value);
+    TRY_ASSIGN(const std::string_view bytes, reader.Delimited());
+    TRY(use(tag.first, bytes));
   }
+  return Status::Ok();
+}
+
+Result<std::vector<std::string>> DecodeBytesList(std::string_view bytes) {
+  std::vector<std::string> values;
+  TRY(ForEachDelimited(bytes, 1, [&](uint64_t, std::string_view value) {
+    values.emplace_back(value);
+    return Status::Ok();
+  }));
   return values;
 }
 
@@ -137,59 +148,28 @@ Result<std::vector<int64_t>> DecodeIntList(std::string_view bytes) {
 }
 
 // Of its lists, of which at most one is there, the last counts.
-Result<TfFeature> DecodeFeature(std::string_view bytes) {
-  TfFeature feature;
-  ProtoReader reader(bytes);
-  while (!reader.done()) {
-    TRY_ASSIGN(const auto tag, reader.Tag());
-    if (tag.second != kLengthDelimited || tag.first > 3) {
-      TRY(reader.Skip(tag.second));
-      continue;
-    }
-    TRY_ASSIGN(const std::string_view list, reader.Delimited());
-    if (tag.first == 1) {
-      TRY_ASSIGN(feature, DecodeBytesList(list));
-    } else if (tag.first == 2) {
-      TRY_ASSIGN(feature, DecodeFloatList(list));
+Status DecodeFeature(std::string_view message, TfFeature* feature) {
+  return ForEachDelimited(message, 3, [&](uint64_t field, std::string_view list) -> Status {
+    if (field == 1) {
+      TRY_ASSIGN(*feature, DecodeBytesList(list));
+    } else if (field == 2) {
+      TRY_ASSIGN(*feature, DecodeFloatList(list));
     } else {
-      TRY_ASSIGN(feature, DecodeIntList(list));
+      TRY_ASSIGN(*feature, DecodeIntList(list));
     }
-  }
-  return feature;
+    return Status::Ok();
+  });
 }
 
-Status DecodeEntry(std::string_view bytes, TfExample* example) {
+Status DecodeEntry(std::string_view message, TfExample* example) {
   std::string name;
   TfFeature feature;
-  ProtoReader reader(bytes);
-  while (!reader.done()) {
-    TRY_ASSIGN(const auto tag, reader.Tag());
-    if (tag.second != kLengthDelimited || tag.first > 2) {
-      TRY(reader.Skip(tag.second));
-      continue;
-    }
-    TRY_ASSIGN(const std::string_view value, reader.Delimited());
-    if (tag.first == 1) {
-      name = value;
-    } else {
-      TRY_ASSIGN(feature, DecodeFeature(value));
-    }
-  }
+  TRY(ForEachDelimited(message, 2, [&](uint64_t field, std::string_view value) -> Status {
+    if (field == 2) return DecodeFeature(value, &feature);
+    name = value;
+    return Status::Ok();
+  }));
   example->insert_or_assign(std::move(name), std::move(feature));
-  return Status::Ok();
-}
-
-Status DecodeFeatures(std::string_view bytes, TfExample* example) {
-  ProtoReader reader(bytes);
-  while (!reader.done()) {
-    TRY_ASSIGN(const auto tag, reader.Tag());
-    if (tag != std::pair<uint64_t, uint64_t>(1, kLengthDelimited)) {
-      TRY(reader.Skip(tag.second));
-      continue;
-    }
-    TRY_ASSIGN(const std::string_view entry, reader.Delimited());
-    TRY(DecodeEntry(entry, example));
-  }
   return Status::Ok();
 }
 
@@ -226,16 +206,11 @@ std::string EncodeFeature(const TfFeature& feature) {
 
 Result<TfExample> DecodeTfExample(std::string_view bytes) {
   TfExample example;
-  ProtoReader reader(bytes);
-  while (!reader.done()) {
-    TRY_ASSIGN(const auto tag, reader.Tag());
-    if (tag != std::pair<uint64_t, uint64_t>(1, kLengthDelimited)) {
-      TRY(reader.Skip(tag.second));
-      continue;
-    }
-    TRY_ASSIGN(const std::string_view features, reader.Delimited());
-    TRY(DecodeFeatures(features, &example));
-  }
+  TRY(ForEachDelimited(bytes, 1, [&](uint64_t, std::string_view features) {
+    return ForEachDelimited(features, 1, [&](uint64_t, std::string_view entry) {
+      return DecodeEntry(entry, &example);
+    });
+  }));
   return example;
 }
 

@@ -1,5 +1,5 @@
-// XML as object stores answer it: elements and text, without attributes that count. Bounded; no
-// declarations of types, no entities but the five predefined ones and characters by number.
+// XML as object stores answer it, read by expat: elements and text, without attributes. Bounded; a
+// declaration of types, and so of entities, is refused.
 #pragma once
 
 #include <string>

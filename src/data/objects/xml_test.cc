@@ -40,7 +40,8 @@ TEST(Xml, IsBounded) {
 }
 
 TEST(Xml, EveryTruncationIsAnError) {
-  const std::string whole = "<?xml?><A x='1'><B>&amp;</B><!--c--><C><![CDATA[d]]></C></A>";
+  const std::string whole =
+      "<?xml version='1.0'?><A x='1'><B>&amp;</B><!--c--><C><![CDATA[d]]></C></A>";
   ASSERT_TRUE(ParseXml(whole).ok());
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_FALSE(ParseXml(whole.substr(0, size)).ok()) << size;
