@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/client/download_outputs.h"
 #include "api/client/job_stream.h"
 #include "api/client/remote_groups.h"
 #include "api/client/remote_queues.h"
@@ -528,30 +529,7 @@ Result<std::vector<controller::SeriesBucket>> RemoteJobs::ReadSeries(
 
 Status RemoteJobs::CopyOutputs(const std::string& id, const std::vector<OutputFile>& files,
                                const fs::path& directory) {
-  constexpr int64_t kPiece = int64_t{32} << 20;
-  for (const OutputFile& file : files) {
-    if (file.link) continue;
-    const fs::path to = directory / (file.task + "." + std::to_string(file.attempt)) / file.path;
-    std::error_code error;
-    if (fs::exists(to, error))
-      return AlreadyExists(to.string() + " exists; choose another directory");
-    TRY(MakeDirectories(to.parent_path()));
-    TRY_ASSIGN(AtomicFile copy, AtomicFile::Create(to));
-    for (int64_t at = 0; at < file.bytes;) {
-      ApiRequest request;
-      request.target = JobTarget(id, "/outputs/" + net::PercentEncode(file.task) + "/" +
-                                         std::to_string(file.attempt)) +
-                       QueryText({{"path", file.path},
-                                  {"offset", std::to_string(at)},
-                                  {"limit", std::to_string(kPiece)}});
-      TRY_ASSIGN(const net::HttpReply reply, client_->Call(request));
-      if (reply.body.empty()) return DataLoss(file.path + " ends early on the server");
-      TRY(copy.Write(reply.body));
-      at += static_cast<int64_t>(reply.body.size());
-    }
-    TRY(copy.Commit(false));
-  }
-  return Status::Ok();
+  return DownloadOutputs(*client_, JobTarget(id, "/outputs/"), files, directory);
 }
 
 Result<std::vector<std::string>> RemoteJobs::Prune(Duration age) {

@@ -1,5 +1,6 @@
 #include "api/process/server.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <future>
@@ -27,6 +28,20 @@ namespace {
 // The port is free again when the other HTTP server has closed its socket.
 constexpr int kListenTries = 50;
 constexpr Duration kListenPause = std::chrono::milliseconds(20);
+
+// A server of root starts tasks as other users, as its store says: no other user may have that
+// store.
+Status CheckRootsDirectory(const std::filesystem::path& state) {
+  struct stat info {};
+  if (::geteuid() != 0) return Status::Ok();
+  if (::stat(state.c_str(), &info) != 0) return ErrnoStatus(errno, state.string());
+  if (info.st_uid == 0) return Status::Ok();
+  return PermissionDenied(
+      state.string() + " belongs to user " + std::to_string(info.st_uid) +
+      ", who could replace the records of a server that runs as root; give it to root "
+      "(`chown root " +
+      state.string() + "`), or run the server as that user");
+}
 
 Status CheckOptions(const ServerOptions& options) {
   if (!options.tls.enabled() && !net::IsLoopback(options.address))
@@ -64,6 +79,7 @@ class ShoalServer final : public Server {
     RaiseOpenFiles();  // jobs and connections need several each; tasks get the limit from before
     TRY(MakeDirectories(options_.state, 0700));
     TRY(CheckOwnDirectory(options_.state));
+    TRY(CheckRootsDirectory(options_.state));
     const bool shared = controller::IsSharedStore(options_.store);
     TRY_ASSIGN(lock_, LockState(options_.state, shared));
     TRY_ASSIGN(self_, controller::CurrentProcess());

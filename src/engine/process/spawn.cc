@@ -145,6 +145,10 @@ Status Explain(const SpawnSpec& spec, int error) {
     return PermissionDenied(program + " as user " + ToText(*spec.user) +
                             ": that user may not execute it, or not enter the directory " +
                             spec.work_dir + "; permit both, or name another user in the policy");
+  if (spec.fds[0] < 0 && (::stat("/dev/null", &info) != 0 || !S_ISCHR(info.st_mode)))
+    return FailedPrecondition(program +
+                              ": this machine has no /dev/null, from which programs read; as root: "
+                              "`mknod -m 666 /dev/null c 1 3`");
   if (spec.fds[0] < 0 && ::access(spec.log.parent_path().c_str(), W_OK) != 0)
     return ErrnoStatus(errno, program + ": its log " + spec.log.string() + " cannot be written");
   if (error == ENOENT) {

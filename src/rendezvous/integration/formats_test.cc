@@ -121,7 +121,8 @@ TEST(LogSegment, NamesRoundTrip) {
   EXPECT_EQ(LogFileName(key), "web-server.v2-12.3.log");
   EXPECT_EQ(ParseLogFileName("web-server.v2-12.3.log"), key);
   for (const char* wrong :
-       {"", ".log", "a.0.log", "-1.0.log", "a-1.log", "a-x.0.log", "a-1.0.idx"}) {
+       {"", ".log", "a.0.log", "-1.0.log", "a-1.log", "a-x.0.log", "a-1.0.idx", "..-1.0.log",
+        "a%2Fb-1.0.log", "a b-1.0.log", "a\n-1.0.log", "caf\xe9-1.0.log"}) {
     EXPECT_FALSE(ParseLogFileName(wrong)) << wrong;
   }
 }

@@ -61,9 +61,10 @@ std::string LogFileName(const LogKey& key) {
 }
 
 bool IsFileName(const LogKey& key) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   const bool plain = !key.role.empty() && key.role.size() <= 200 && key.role[0] != '.' &&
-                     key.role.find('/') == std::string::npos &&
-                     key.role.find('\0') == std::string::npos;
+                     key.role.find_first_not_of(kPlain) == std::string::npos;
   return plain && key.index >= 0 && key.attempt >= 0;
 }
 
@@ -77,7 +78,9 @@ std::optional<LogKey> ParseLogFileName(std::string_view name) {
   const auto index = ParseNumber(name.substr(dash + 1, dot - dash - 1));
   const auto attempt = ParseNumber(name.substr(dot + 1));
   if (!index || !attempt) return std::nullopt;
-  return LogKey{std::string(name.substr(0, dash)), *index, *attempt};
+  LogKey key{std::string(name.substr(0, dash)), *index, *attempt};
+  if (!IsFileName(key)) return std::nullopt;
+  return key;
 }
 
 Result<std::string> DirectoryIdentity(const std::filesystem::path& directory) {

@@ -25,9 +25,10 @@ struct LogKey {
 
 // "worker-3.0.log". An attempt without output has no file.
 std::string LogFileName(const LogKey& key);
-// Whether the key, which may come from a socket, names a file inside the directory.
+// Whether the key, which may come from a socket, names a file inside the directory: a role of
+// letters, digits, '.', '_' and '-', and no negative number.
 bool IsFileName(const LogKey& key);
-// None for a file of another kind.
+// None for a file of another kind, such as one that a task itself has put there.
 std::optional<LogKey> ParseLogFileName(std::string_view name);
 
 // Identifies a directory as long as this machine is up, by boot id, device and inode, which are the

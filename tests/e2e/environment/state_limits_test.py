@@ -2,6 +2,7 @@
 import os
 import resource
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -38,6 +39,16 @@ class LimitsTest(harness.JobsTest):
         self.assertTrue(harness.poll_until(lambda: "| up" in harness.said(run), 30 * harness.PATIENCE), harness.said(run))
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(30 * harness.PATIENCE), 130, harness.said(run))
+        self.assertEqual(self.home.leftovers(), [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to hide /dev/null")
+    def test_a_machine_without_dev_null(self):
+        job = self.home.write("job.yaml", "name: bare\ncommand: [sh, -c, 'true']\nroles: {worker: {replicas: 1}}\n")
+        hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev && exec "$@"', "-"]
+        done = subprocess.run([*hidden, self.home.binary, "run", job], env=self.home.environ(None), capture_output=True, text=True,
+                              timeout=60 * harness.PATIENCE, check=False, stdin=subprocess.DEVNULL)
+        self.assertIn("this machine has no /dev/null", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
         self.assertEqual(self.home.leftovers(), [])
 
     def test_more_tasks_than_descriptors_and_programs_with_the_users_limit(self):

@@ -268,6 +268,34 @@ class IsolationTest(unittest.TestCase):
         self.assertLess(os.stat(os.path.join(backup, "jobs", job, "logs", "worker-7.0.log")).st_blocks, 10_000)
         self.assertEqual(self.server.request("DELETE", f"/jobs/{job}", None, self.red).status, 204)
 
+    def test_odd_names_among_logs_and_outputs_hide_nothing_else(self):
+        """`shoal logs` and `shoal outputs --to` over the server: the files with usual names, and a sentence about the others."""
+        plant = r"""cd $SHOAL_JOB_DIR/logs; for name in 'a b' 'x%2Fy' "$(printf 'caf\351')" "$(printf 'l\nf')"; do
+          echo planted > "$name-0.0.log"; done; cd $SHOAL_OUTPUT; echo good > model; echo odd > "$(printf 'caf\351')"; echo output"""
+        job = self.server.submit("name: odd\nroles:\n  worker:\n    replicas: 1\n    command: [sh, -c, " + json.dumps(plant) + "]\n",
+                                 self.red)
+        self.end(job)
+        access = {"env": {"SHOAL_SERVER": self.server.url, "SHOAL_TOKEN": self.server.admin}}
+        code, out, err = self.server.home.run("logs", job, **access)
+        self.assertEqual((code, "output" in out, "planted" in out), (0, True, False), out + err)
+        copied = self.server.home.path("copied")
+        code, out, err = self.server.home.run("outputs", job, "--to", copied, **access)
+        self.assertNotEqual(code, 0, out + err)
+        self.assertIn("1 of 2 files could not be copied", err)
+        self.assertIn("not UTF-8", err)
+        with open(os.path.join(copied, "worker-0.0", "model"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "good\n")
+
+    def test_a_state_directory_of_another_user_is_refused(self):
+        state = self.server.home.path("theirs")
+        os.mkdir(state)
+        os.chown(state, RED, RED)
+        code, _, err = self.server.home.run("server", "--state", state, "--listen", "127.0.0.1:0")
+        self.assertNotEqual(code, 0)
+        self.assertIn(f"{state} belongs to user {RED}", err)
+        self.assertIn("chown root", err)
+        self.assertEqual(os.listdir(state), [])
+
     def test_forged_records_kill_nobody(self):
         """After a restart the server takes a job over by records that its user may have written."""
         victim = subprocess.Popen(["sleep", "1000"], env={"SHOAL_JOB_ID": "x"})  # of root
