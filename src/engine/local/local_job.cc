@@ -56,12 +56,18 @@ std::optional<TaskName> ParseTaskVariable(const std::string& text) {
   return name;
 }
 
-// A task needs one descriptor, and a few more while it starts.
-void AllowTasks(size_t tasks) {
+// A task needs one descriptor, and a few more while it starts. ResourceExhausted where no process of
+// a job, which inherits the limit, could start its program.
+Status AllowTasks(size_t tasks) {
   constexpr size_t kOthers = 256;
+  constexpr size_t kLeast = 48;  // a launcher has about 24
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && 2 * tasks + kOthers > files.rlim_cur)
-    RaiseOpenFiles();
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return Status::Ok();
+  if (2 * tasks + kOthers > files.rlim_cur) RaiseOpenFiles();
+  if (files.rlim_max >= kLeast) return Status::Ok();
+  return ResourceExhausted("the limit of open files is " + std::to_string(files.rlim_max) +
+                           ", and the processes of a job need " + std::to_string(kLeast) +
+                           "; raise `ulimit -n`");
 }
 
 // The launcher or coordinator itself among the processes with its variables: its init, a forked
@@ -120,7 +126,7 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
     return it->second;
   };
   if (records.ok() && records->job_id == id) {
-    AllowTasks(records->tasks.size());
+    (void)AllowTasks(records->tasks.size());  // they have started
     if (!job->owner_)
       job->group_bases_.assign(records->group_bases.begin(), records->group_bases.end());
     for (const TaskRecord& record : records->tasks) {
@@ -190,7 +196,7 @@ Status LocalJob::Apply(const DesiredJob& desired) {
     return FailedPrecondition("job " + id_ +
                               " is already run by another shoal process on this machine");
   }
-  AllowTasks(desired.tasks.size());
+  TRY(AllowTasks(desired.tasks.size()));
   if (options_->no_shared_filesystem) {
     const FileAccessAs owner(owner_);
     TRY(CreateIsolatedDirs(desired));
