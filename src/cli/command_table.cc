@@ -16,6 +16,7 @@ const std::vector<Command>& Commands() {
       {"show", "Jobs", AddShow, nullptr, true},
       {"why", "Jobs", AddWhy, nullptr, true},
       {"queue", "Jobs", AddQueue, nullptr, true},
+      {"usage", "Jobs", AddUsage, nullptr, true},
       {"logs", "Jobs", AddLogs, nullptr, true},
       {"stop", "Jobs", AddStop, nullptr, true},
       {"suspend", "Jobs", AddSuspend, nullptr, true},

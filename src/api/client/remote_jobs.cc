@@ -16,6 +16,7 @@
 #include "api/client/remote_queues.h"
 #include "api/client/remote_run.h"
 #include "api/client/remote_secrets.h"
+#include "api/client/remote_usage.h"
 #include "api/client/search_logs.h"
 #include "api/client/upload.h"
 #include "api/rest/job_json.h"
@@ -176,6 +177,9 @@ class RemoteJobs final : public controller::Jobs {
       const controller::SeriesRange& range) override;
   Result<std::vector<std::string>> Prune(Duration age) override;
   Result<std::vector<std::string>> PruneUnreadable() override;
+  Result<controller::UsageTable> Usage(const controller::UsageQuery& query) override {
+    return RemoteUsage(*client_, query);
+  }
   Result<std::unique_ptr<controller::Secrets>> SecretsOf(const std::string& team) override {
     return MakeRemoteSecrets(client_.get(), team);
   }

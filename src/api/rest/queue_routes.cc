@@ -39,6 +39,15 @@ std::vector<Route> QueueRoutes(std::vector<Parameter> submission) {
        .fields = {{.name = "mode", .required = true, .choices = "open|hold|drain",
                    .doc = "`open` resumes it"}},
        .max_body = kSmallestBody, .status = 204, .reply = Reply::kNothing},
+      {.operation = Operation::kReadUsage, .path = "/api/v1/usage", .name = "readUsage",
+       .doc = "What jobs have held in some months, by month, team, user, queue and engine; of removed "
+              "jobs too. Of the teams that the user is in",
+       .access = kAnyTeam, .role = Role::kViewer, .scope = Scope::kJobsRead,
+       .query = {{.name = "from", .least = 7, .most = 7,
+                  .doc = "The first month, such as 2026-11 [`to`]"},
+                 {.name = "to", .least = 7, .most = 7, .doc = "The last month [this one, of UTC]"},
+                 {.name = "team", .least = 1, .doc = "Only jobs of this team"}},
+       .schema = "Usage"},
   };
 }
 // clang-format on

@@ -39,6 +39,7 @@ enum class Operation : uint8_t {
   kListQueues,
   kReloadQueues,
   kSetQueueMode,
+  kReadUsage,
   kStopJob,
   kSuspendJob,
   kResumeJob,

@@ -220,6 +220,24 @@ void AddQueues(json::object* all) {
   json::object machines =
       Object({{"flavor", Of("string")}, {"total", Of("object")}, {"used", Of("object")}},
              {"flavor", "total", "used"});
+  const json::object hours = Object({{"cpu_hours", Of("number")},
+                                     {"memory_byte_hours", Of("number")},
+                                     {"gpu_hours", Of("number")}},
+                                    {"cpu_hours", "memory_byte_hours", "gpu_hours"});
+  (*all)["Usage"] =
+      Object({{"items", ListOf(Object({{"month", Text("Of UTC: 2026-11")},
+                                       {"team", Of("string")},
+                                       {"user", Of("string")},
+                                       {"queue", Of("string")},
+                                       {"engine", Of("string")},
+                                       {"jobs", Of("integer")},
+                                       {"task_hours", Of("number")},
+                                       {"held", hours},
+                                       {"idle", hours},
+                                       {"failed", hours}},
+                                      {"month", "team", "user", "queue", "engine", "jobs",
+                                       "task_hours", "held", "idle", "failed"}))}},
+             {"items"});
   (*all)["Queues"] = Object({{"default_queue", Of("string")},
                              {"items", ListOf(std::move(queue))},
                              {"machines", ListOf(std::move(machines))}},

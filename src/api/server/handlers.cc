@@ -28,6 +28,7 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kListQueues, ListQueues},
     {Operation::kReloadQueues, ReloadQueues},
     {Operation::kSetQueueMode, SetQueueMode},
+    {Operation::kReadUsage, ReadUsage},
     {Operation::kStopJob, StopJob},
     {Operation::kSuspendJob, SuspendJob},
     {Operation::kResumeJob, ResumeJob},

@@ -54,6 +54,9 @@ void ListQueues(const Backend& backend, const CallPtr& call);
 void ReloadQueues(const Backend& backend, const CallPtr& call);
 void SetQueueMode(const Backend& backend, const CallPtr& call);
 
+// usage_handlers.cc
+void ReadUsage(const Backend& backend, const CallPtr& call);
+
 // event_handlers.cc
 void ListJobEvents(const Backend& backend, const CallPtr& call);
 void ListEvents(const Backend& backend, const CallPtr& call);

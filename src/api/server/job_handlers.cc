@@ -4,6 +4,7 @@
 #include "api/server/handlers.h"
 #include "base/access/directory_owner.h"
 #include "controller/recovery/prune.h"
+#include "controller/usage/usage.h"
 
 namespace shoal::api {
 namespace {
@@ -160,6 +161,8 @@ void RemoveJob(const Backend& backend, const CallPtr& call) {
   if (!cleared.ok())
     return call->answer(Problem(
         Unavailable("the directory of " + id + " cannot be removed: " + cleared.message())));
+  const Status counted = controller::KeepUsage(backend.store, id, backend.clock->Wall());
+  if (!counted.ok()) return call->answer(Problem(counted));
   const Status removed = backend.store->Remove(id);
   if (!removed.ok()) return call->answer(Problem(removed));
   call->answer({kNoContent, {}, ""});

@@ -25,6 +25,7 @@ void AddSuspend(CLI::App& app, Run* chosen);
 void AddResume(CLI::App& app, Run* chosen);
 void AddScale(CLI::App& app, Run* chosen);
 void AddOutputs(CLI::App& app, Run* chosen);
+void AddUsage(CLI::App& app, Run* chosen);
 void AddWhy(CLI::App& app, Run* chosen);
 void AddQueue(CLI::App& app, Run* chosen);
 void AddPolicy(CLI::App& app, Run* chosen);

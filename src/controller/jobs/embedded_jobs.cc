@@ -156,7 +156,12 @@ class EmbeddedJobs final : public Jobs {
     return controller::Prune(&session_->store(), session_->home(), RealClock::Get()->Wall(), age);
   }
   Result<std::vector<std::string>> PruneUnreadable() override {
-    return controller::PruneUnreadable(&session_->store(), session_->home());
+    return controller::PruneUnreadable(&session_->store(), session_->home(),
+                                       RealClock::Get()->Wall());
+  }
+
+  Result<UsageTable> Usage(const UsageQuery& query) override {
+    return ReadUsage(&session_->store(), query, RealClock::Get()->Wall());
   }
 
   // First in, first out: the stored reason says all.

@@ -24,6 +24,7 @@
 #include "controller/secrets/secrets.h"
 #include "controller/series/series_reader.h"
 #include "controller/store/job_record.h"
+#include "controller/usage/usage.h"
 #include "engine/executes.h"
 #include "job/spec/job.h"
 #include "job/text/field_locations.h"
@@ -182,6 +183,9 @@ class Jobs {
   virtual Result<std::vector<std::string>> Prune(Duration age) = 0;
   // Likewise for ended jobs whose records cannot be read completely.
   virtual Result<std::vector<std::string>> PruneUnreadable() = 0;
+
+  // What jobs have held in these months.
+  virtual Result<UsageTable> Usage(const UsageQuery& query) = 0;
 
   // The secrets of `team`; empty: the only team of the user, or none without a server. Must not
   // outlive this object. InvalidArgument for a team without a server, and where the user must name

@@ -5,6 +5,7 @@
 
 #include "base/access/directory_owner.h"
 #include "base/log.h"
+#include "controller/usage/usage.h"
 
 namespace shoal::controller {
 namespace {
@@ -14,9 +15,10 @@ bool IsPlain(const std::string& id) {
   return !id.empty() && id.front() != '.' && id.find('/') == std::string::npos;
 }
 
-Status Remove(Store* store, const StateHome& home, const std::string& id) {
+Status Remove(Store* store, const StateHome& home, const std::string& id, WallTime now) {
   if (!IsPlain(id)) return DataLoss("'" + id + "' is not the name of a job");
   TRY(RemoveOwnedDirectory(home.job_dir(id)));
+  TRY(KeepUsage(store, id, now));
   const Status removed = store->Remove(id);
   return removed.code() == Code::kNotFound ? Status::Ok() : removed;  // another process was quicker
 }
@@ -34,11 +36,11 @@ Result<std::vector<std::string>> EndedJobs(Store* store,
 }
 
 Result<std::vector<std::string>> RemoveAll(Store* store, const StateHome& home,
-                                           const std::vector<std::string>& due) {
+                                           const std::vector<std::string>& due, WallTime now) {
   std::vector<std::string> gone;
   Status first;
   for (const std::string& id : due) {
-    const Status removed = Remove(store, home, id);
+    const Status removed = Remove(store, home, id, now);
     if (removed.ok()) {
       gone.push_back(id);
       continue;
@@ -61,13 +63,14 @@ Result<std::vector<std::string>> Prune(Store* store, const StateHome& home, Wall
   } else {
     TRY_ASSIGN(due, store->ListExpired(now));
   }
-  return RemoveAll(store, home, due);
+  return RemoveAll(store, home, due, now);
 }
 
-Result<std::vector<std::string>> PruneUnreadable(Store* store, const StateHome& home) {
+Result<std::vector<std::string>> PruneUnreadable(Store* store, const StateHome& home,
+                                                 WallTime now) {
   TRY_ASSIGN(const std::vector<std::string> due,
              EndedJobs(store, [](const JobRecord& job) { return !job.damage.empty(); }));
-  return RemoveAll(store, home, due);
+  return RemoveAll(store, home, due, now);
 }
 
 }  // namespace shoal::controller

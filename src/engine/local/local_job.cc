@@ -56,8 +56,8 @@ std::optional<TaskName> ParseTaskVariable(const std::string& text) {
   return name;
 }
 
-// A task needs one descriptor, and a few more while it starts. ResourceExhausted where no process of
-// a job, which inherits the limit, could start its program.
+// A task needs one descriptor, and a few more while it starts. ResourceExhausted where no process
+// of a job, which inherits the limit, could start its program.
 Status AllowTasks(size_t tasks) {
   constexpr size_t kOthers = 256;
   constexpr size_t kLeast = 48;  // a launcher has about 24
