@@ -27,7 +27,6 @@ INSTEAD = {
     "build/release/shoal run examples/embedding/small.yaml": ("shoal plan examples/embedding/small.yaml", 0, _NUMPY),
     "shoal run examples/mpi/ring.yaml": ("shoal plan examples/mpi/ring.yaml", 0, _FRAMEWORK),
     "shoal run examples/pytorch/ddp.yaml": ("shoal plan examples/pytorch/ddp.yaml", 0, _FRAMEWORK),
-    "shoal run marathon.json": ("shoal plan marathon.json", 0, _IMAGE),
 
     "shoal run job.yaml --engine docker": ("shoal plan job.yaml --engine docker", 0, _DOCKER),
     "shoal train word2vec --data text.txt --output vectors --engine docker":
@@ -48,107 +47,13 @@ INSTEAD = {
 
     "shoal run job.yaml --engine slurm": ("shoal plan job.yaml --engine slurm", 0, _SLURM),
 
-    "shoal run job.yaml --engine marathon": ("shoal plan job.yaml --engine marathon", 0, _MARATHON),
-    "dig +short SRV _coordinator._coordinator-text-vectors-7f3a2c-shoal._tcp.marathon.mesos":
-        ("grep -rq _coordinator._ src/engine", 0, _MARATHON),
-    "shoal schedule nightly.yaml --engine marathon": ("shoal plan nightly.yaml --engine marathon", 0, _METRONOME),
-    "shoal schedule job.yaml --engine marathon --set 'schedule.cron=30 2 * * 1-5'":
-        ("shoal plan job.yaml --engine marathon --set 'schedule.cron=30 2 * * 1-5'", 0, _METRONOME),
-    "shoal schedule --list --engine marathon": ("shoal schedule --list --engine marathon", 5, _METRONOME),
-    "shoal schedule --run nightly --engine marathon": ("shoal schedule --run nightly --engine marathon", 5, _METRONOME),
-    "shoal schedule --remove nightly --engine marathon": ("shoal schedule --remove nightly --engine marathon", 5, _METRONOME),
-
-    "shoal secret set db-password": ("shoal secret set db-password < password.txt", 0, "asks on a terminal"),
-    "shoal server --state /var/lib/shoal": ("shoal server --help", 0, _SERVER),
-    "shoal server --state /var/lib/shoal --listen 0.0.0.0:7117 --tls-self-signed --name ml.example":
-        ("shoal server --help | grep -q -e --tls-self-signed", 0, _SERVER),
-    "shoal server --listen 0.0.0.0:7117 --tls-cert server.crt --tls-key server.key":
-        ("shoal server --listen 127.0.0.1:0 --tls-cert none --tls-key none", 4, _SERVER),
-    "shoal server --store postgres://shoal@db/shoal --state /srv/shoal": ("shoal server --help | grep -q -e --store", 0, _SERVER),
-    "shoal server --store postgres://shoal@db/shoal --state /shared/shoal --listen 0.0.0.0:7117 --tls-self-signed":
-        ("shoal server --help | grep -q -e --url", 0, _SERVER),
-    "shoal server backup /backup/monday --state /var/lib/shoal": ("shoal server backup copy --state none", 4, _SERVER),
-    "shoal server restore /backup/monday --state /srv/shoal": ("shoal server restore none --state new", 2, _SERVER),
-    "shoal login http://127.0.0.1:7117 --token-file /var/lib/shoal/administrator.token":
-        ("shoal login --help | grep -q -e --token-file", 0, _SERVER),
-    "shoal login https://ml.example:7117": ("shoal login --help", 0, _SERVER),
-    "shoal login https://ml.example:7117 --fingerprint 3f9a…": ("shoal login https://ml.example:7117 --fingerprint 3f9a", 2, _SERVER),
-    "shoal login https://ml.example:7117 --oidc": ("shoal login http://127.0.0.1:1 --oidc", 5, _SERVER),
-    "shoal server --state /var/lib/shoal --oidc /etc/shoal/oidc.json": ("shoal server --state none --oidc missing.json", 4, _SERVER),
-    "shoal policy show --team research": ("shoal policy show --team research --server http://127.0.0.1:1", 3, _SERVER),
-    "shoal policy set policy.json --team research":
-        ("shoal policy set policy.json --team research --server http://127.0.0.1:1", 3, _SERVER),
-    "shoal policy remove --team research": ("shoal policy remove --team research --server http://127.0.0.1:1", 3, _SERVER),
-    "shoal login https://ml1.example:7117,https://ml2.example:7117": ("shoal login https://ml1.example:7117,ftp://ml2.example", 2, _SERVER),
-    "shoal logout": ("shoal logout", 4, _SERVER),
-    "shoal logout https://ml.example:7117": ("shoal logout https://ml.example:7117", 4, _SERVER),
-    "shoal submit graph.yaml": ("shoal submit graph.yaml", 2, _SERVER),
-    "shoal submit grid.yaml": ("shoal submit grid.yaml", 2, _SERVER),
-    "shoal submit train.yaml --set 'after=[{job: prepare-7f3a9c, when: succeeded}]'":
-        ("shoal submit train.yaml --set 'after=[{job: prepare-7f3a9c, when: succeeded}]'", 2, _SERVER),
-    "shoal show grid-1a2b3c": ("shoal jobs --groups", 0, _SERVER),
-    "shoal stop grid-1a2b3c": ("shoal jobs --groups", 0, _SERVER),
-    "shoal show tune-1c2d3e": ("shoal jobs --groups", 0, _SERVER),
-    "shoal schedule nightly.yaml": ("shoal schedule nightly.yaml", 2, _SERVER),
-    "shoal schedule nightly.yaml --set schedule.concurrency=replace --team research":
-        ("shoal schedule nightly.yaml --set schedule.concurrency=replace --team research", 2, _SERVER),
-    "shoal schedule --list": ("shoal schedule --list", 1, _SERVER),
-    "shoal schedule --run nightly": ("shoal schedule --run nightly", 1, _SERVER),
-    "shoal schedule --remove nightly --now": ("shoal schedule --remove nightly --now", 1, _SERVER),
-    "shoal submit job.yaml": ("shoal submit job.yaml", 2, _SERVER),
-    "shoal server --forward-logs forward.yaml": ("shoal server --help | grep -q -e --forward-logs", 0, _SERVER),
-    "shoal server --webhook-allow 10.2.0.0/16 --webhook-allow 127.0.0.1": ("shoal server --help | grep -q -e --webhook-allow", 0, _SERVER),
-    "shoal webhook set ops --url https://hooks.example.org/shoal": ("shoal webhook set --help | grep -q -e --url", 0, _SERVER),
-    "shoal webhook set chat --format slack --url-file slack.url --events failed,succeeded":
-        ("shoal webhook set --help | grep -q -e --url-file", 0, _SERVER),
-    "shoal webhook list": ("shoal webhook list", 1, _SERVER),
-    "shoal webhook remove ops": ("shoal webhook remove ops", 1, _SERVER),
-    "shoal train logistic --data 's3://bucket/clicks/part-*.libsvm' --output s3://bucket/models/clicks":
-        ("shoal train logistic --data 's3:///part-*.libsvm' --output clicks", 2, _STORE),
-    "shoal train word2vec --data https://example.org/news.txt.gz --output vectors":
-        ("shoal train word2vec --data https://a@b/news.txt.gz --output vectors", 2, _STORE),
-    "shoal data ls 's3://bucket/news/part-*.txt'": ("shoal data ls 'news/*'", 0, _STORE),
-    "shoal data schema s3://bucket/people.csv": ("shoal data schema people.csv", 0, _STORE),
-    "shoal data copy s3://bucket/news/ news/": ("shoal data copy news/ copied/", 0, _STORE),
-    "shoal submit job.yaml --server https://ml.example:7117 --team research":
-        ("shoal submit job.yaml --server http://127.0.0.1:1 --team research", 3, _SERVER),
-    "shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes":
-        ("shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes", 2, _SERVER),
-    "shoal submit job.yaml --dry-run": ("shoal submit --help | grep -q -e --dry-run", 0, _SERVER),
-    "shoal queue": ("shoal queue --help", 0, _SERVER),
-    "shoal queue --json": ("shoal queue --help | grep -q -e --json", 0, _SERVER),
-    "shoal queue hold research": ("shoal queue hold --help", 0, _SERVER),
-    "shoal queue drain research": ("shoal queue drain --help", 0, _SERVER),
-    "shoal queue resume research": ("shoal queue resume --help", 0, _SERVER),
-    "shoal queue reload": ("shoal queue reload --help", 0, _SERVER),
-    "shoal logs -f $(shoal submit job.yaml)": ("shoal submit job.yaml", 2, _SERVER),
-
-    "shoal logs mnist --role worker --index 3 --attempt 2": ("shoal logs mnist --role worker --index 0 --attempt 1", 0, _SMALL),
-    "shoal logs mnist --role worker --index 3 --since 10m --until 09:30": ("shoal logs mnist --role worker --index 0 --since 10m", 0, _SMALL),
-    "shoal logs --all-jobs --grep 'CUDA error' --since 24h -n 50": ("shoal logs --help | grep -q -e --all-jobs", 0, _SMALL),
-    "shoal logs --all-jobs --team vision --grep 'loss=nan'": ("shoal logs --help | grep -q -e --team", 0, _SERVER),
-    "shoal show word2vec-7f3a9c --curves": ("shoal show --help | grep -q -e --curves", 0, _NUMBERS),
-    "shoal show word2vec-7f3a9c --metric memory_bytes": ("shoal show --help | grep -q -e --metric", 0, _NUMBERS),
-    "shoal plot word2vec-7f3a9c -o curves.svg": ("shoal plot --help | grep -q -e --output", 0, _NUMBERS),
-    "shoal plot mnist-1b6d2e mnist-7f3a9c --metric loss -o losses.svg": ("shoal plot --help | grep -q -e --metric", 0, _NUMBERS),
-    "shoal plot mnist-7f3a9c -o - > curves.svg": ("shoal plot --help | grep -q -e --output", 0, _NUMBERS),
-
     "cmake --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),
     "cmake --build --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),
     "cmake --build build/release && cmake --install build/release --prefix /usr/local": ("grep -q 'install(' cmake/install.cmake", 0, _RELEASE),
     "cmake --install build/release --prefix /usr/local": ("grep -q 'install(' cmake/install.cmake", 0, _RELEASE),
-    "install -m 755 build/release/shoal build/release/shoal-task /usr/local/bin":
-        ("grep -rq shoal-task src/*/CMakeLists.txt CMakeLists.txt", 0, "writes outside the test's directory"),
     "ninja -C build/release python_wheel": ("grep -rq python_wheel python CMakeLists.txt", 0, _RELEASE),
     "ninja -C build/release shoal_python": ("grep -rq shoal_python python CMakeLists.txt", 0, _RELEASE),
     "script/bootstrap && cmake --preset release && ninja -C build/release shoal shoal_python": (CHECK_SCRIPT, 0, _RELEASE),
-    "shoal doctor --clean": ("shoal doctor --help | grep -q -e --clean", 0, "removes what jobs of other tests have left"),
-    "shoal doctor --json | jq '.findings[] | select(.verdict != \"ok\")'":
-        ("shoal doctor --json > doctor.json || jq '.findings[] | select(.verdict != \"ok\")' doctor.json", 0,
-         "ends with 1 where jobs of other tests have left something"),
-    "shoal completion bash > /etc/bash_completion.d/shoal":
-        ("shoal completion bash > completion && bash -n completion", 0, "writes outside the test's directory"),
-    "source <(shoal completion zsh)": ("shoal completion zsh | grep -q compdef", 0, "needs zsh"),
     "bible -f -l0 gen1:1-rev22:21 | examples/text/prepare.py | zstd --ultra -22 -o examples/text/kjv.txt.zst":
         ("test -x examples/text/prepare.py && test -f examples/text/kjv.txt.zst", 0, "needs the package bible-kjv, and takes a minute"),
 
@@ -170,36 +75,3 @@ INSTEAD = {
     "script/test --slow": (CHECK_SCRIPT, 0, _SCRIPT),
     "script/test-cluster slurm; script/bench kubernetes": (CHECK_SCRIPT, 0, _SCRIPT),
 }
-
-# Commands of INSTEAD that documents_server_test.py runs as printed, in this order.
-WITH_A_SERVER = [
-    "shoal submit job.yaml",
-    "shoal submit job.yaml --dry-run",
-    "shoal logs -f $(shoal submit job.yaml)",
-    "shoal logs --all-jobs --grep 'CUDA error' --since 24h -n 50",
-    "shoal logs --all-jobs --team vision --grep 'loss=nan'",
-    "shoal submit graph.yaml",
-    "shoal submit train.yaml --set 'after=[{job: prepare-7f3a9c, when: succeeded}]'",
-    "shoal submit grid.yaml",
-    "shoal show grid-1a2b3c",
-    "shoal stop grid-1a2b3c",
-    "shoal schedule nightly.yaml",
-    "shoal schedule --list",
-    "shoal schedule --run nightly",
-    "shoal schedule --remove nightly --now",
-    "shoal schedule nightly.yaml --set schedule.concurrency=replace --team research",
-    "shoal queue",
-    "shoal queue --json",
-    "shoal queue hold research",
-    "shoal queue drain research",
-    "shoal queue resume research",
-    "shoal queue reload",
-    "shoal webhook set ops --url https://hooks.example.org/shoal",
-    "shoal webhook set chat --format slack --url-file slack.url --events failed,succeeded",
-    "shoal webhook list",
-    "shoal webhook remove ops",
-    "shoal policy set policy.json --team research",
-    "shoal policy show --team research",
-    "shoal policy remove --team research",
-    "shoal logout",
-]
