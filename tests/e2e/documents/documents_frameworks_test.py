@@ -1,5 +1,6 @@
 """Documented jobs of other frameworks, as printed, each where its framework is here: script/frameworks installs them all, and
 script/test --matrix runs this with them."""
+import glob
 import os
 import shutil
 import subprocess
@@ -26,7 +27,7 @@ def missing(text):
     needs = {"examples/mpi": ("mpirun and mpicc", shutil.which("mpirun") and shutil.which("mpicc")),
              "examples/pytorch": ("PyTorch", imports("torch", "python3", torch)),
              "examples/embedding": ("numpy and the Python module of this build", imports("numpy", "/usr/bin/python3") and
-                                    os.path.isdir(os.path.join(BUILD, "python", "shoal", "ps"))),
+                                    glob.glob(os.path.join(BUILD, "python", "shoal", "ps", "_core*.so"))),
              "examples/embedding/job.yaml": ("PyTorch", imports("torch", "python3", torch))}
     return " and ".join(what for place, (what, there) in needs.items() if place in text and not there)
 

@@ -1,77 +1,89 @@
-"""Documented commands that the tests do not run as printed: what is run instead, how that ends, and why.
+"""What the tests of pages run in the place of a documented command that another suite runs as printed (places.py), only where a cluster is or
+in continuous integration, and of those few that nothing runs as printed. So each is checked here too, on every machine.
 
 The key is the whole command as the document prints it. `shoal …` is run like any documented command, what else is given in the
-checkout; CHECK_SCRIPT asks the script named by the command for its help and looks there for each option. How many commands are here
-is asserted by documents_coverage_test.py, which also fails for an entry that no document has.
+checkout; CHECK_SCRIPT asks the script named by the command for its help and looks there for each option. documents_coverage_test.py
+fails for an entry that no document has, and asserts how many commands nothing runs.
 """
 
 CHECK_SCRIPT = "the options of a script"
-_RELEASE = "a release build takes minutes; script/demo makes one in CI"
-_SCRIPT = "takes minutes"
-_DOCKER = "needs a Docker daemon; tests/cluster/docker_test.py runs jobs there"
-_KUBERNETES = "needs a Kubernetes cluster; tests/cluster/kubernetes_test.py runs jobs there"
-_SLURM = "needs Slurm; tests/cluster/slurm_test.py runs jobs there"
-_MARATHON = "needs Marathon; tests/e2e/marathon_test.py runs jobs with a double"
-_METRONOME = "needs Metronome; tests/e2e/metronome_test.py runs it with a double"
-_FRAMEWORK = "needs the framework; script/test --matrix runs it"
-_NUMPY = "needs numpy or PyTorch and the Python module; tests/e2e/python/embedding_test.py runs it"
-_SERVER = "serves until it is stopped, or needs such a server; tests/e2e/server runs it"
-_STORE = "needs an S3 server; tests/e2e/stores/s3_test.py runs it with one"
-_IMAGE = "the program is in its image only"
-_SMALL = "the job of the tests has two workers and no such line"
-_NUMBERS = "the job of the tests reports no numbers; tests/e2e/curves_test.py draws those of a real one"
 
-# Command: (what is run instead, its exit code, why).
+# Command: (what is run instead, its exit code).
 INSTEAD = {
-    "build/release/shoal run examples/embedding/job.yaml": ("shoal plan examples/embedding/job.yaml", 0, _NUMPY),
-    "build/release/shoal run examples/embedding/small.yaml": ("shoal plan examples/embedding/small.yaml", 0, _NUMPY),
-    "shoal run examples/mpi/ring.yaml": ("shoal plan examples/mpi/ring.yaml", 0, _FRAMEWORK),
-    "shoal run examples/pytorch/ddp.yaml": ("shoal plan examples/pytorch/ddp.yaml", 0, _FRAMEWORK),
-
-    "shoal run job.yaml --engine docker": ("shoal plan job.yaml --engine docker", 0, _DOCKER),
+    "shoal run job.yaml --engine docker": ("shoal plan job.yaml --engine docker", 0),
     "shoal train word2vec --data text.txt --output vectors --engine docker":
-        ("shoal train word2vec --data text.txt --output vectors --engine docker", 5, _DOCKER),
-    "docker ps --filter label=shoal.dev/job=JOB": ("bash -n -c 'docker ps'", 0, _DOCKER),
+        ("shoal train word2vec --data text.txt --output vectors --engine docker", 5),
+    "docker ps --filter label=shoal.dev/job=JOB": ("bash -n -c 'docker ps'", 0),
     "docker ps -aq --filter label=shoal.dev/job=JOB | xargs -r docker rm -f":
-        ("bash -n -c 'docker ps -aq --filter label=shoal.dev/job=JOB | xargs -r docker rm -f'", 0, _DOCKER),
-    "docker build -t shoal -f docker/Dockerfile .": ("test -f docker/Dockerfile", 0, _DOCKER),
-    "docker run --read-only --tmpfs /tmp -v shoal:/state shoal train word2vec --help": ("grep -q /state docker/Dockerfile", 0, _DOCKER),
+        ("bash -n -c 'docker ps -aq --filter label=shoal.dev/job=JOB | xargs -r docker rm -f'", 0),
+    "docker build -t shoal -f docker/Dockerfile .": ("test -f docker/Dockerfile", 0),
+    "docker run --read-only --tmpfs /tmp -v shoal:/state shoal train word2vec --help": ("grep -q /state docker/Dockerfile", 0),
 
-    "shoal run job.yaml --engine kubernetes": ("shoal plan job.yaml --engine kubernetes", 0, _KUBERNETES),
+    "shoal run job.yaml --engine kubernetes": ("shoal plan job.yaml --engine kubernetes", 0),
     "shoal run job.yaml --engine kubernetes --set kubernetes.namespace=research":
-        ("shoal plan job.yaml --engine kubernetes --set kubernetes.namespace=research", 0, _KUBERNETES),
+        ("shoal plan job.yaml --engine kubernetes --set kubernetes.namespace=research", 0),
     "helm install shoal deploy/helm/shoal --namespace research --create-namespace --set 'users={ann,bob}'":
-        ("test -f deploy/helm/shoal/Chart.yaml && grep -q ^users: deploy/helm/shoal/values.yaml", 0, _KUBERNETES),
+        ("test -f deploy/helm/shoal/Chart.yaml && grep -q ^users: deploy/helm/shoal/values.yaml", 0),
     "kubectl -n NAMESPACE delete jobs,services,secrets,pods -l shoal.dev/job=JOB":
-        ("grep -rq shoal.dev/job src/engine", 0, _KUBERNETES),
+        ("grep -rq shoal.dev/job src/engine", 0),
 
-    "shoal run job.yaml --engine slurm": ("shoal plan job.yaml --engine slurm", 0, _SLURM),
+    "shoal run job.yaml --engine slurm": ("shoal plan job.yaml --engine slurm", 0),
 
-    "cmake --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),
-    "cmake --build --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0, _RELEASE),
-    "cmake --build build/release && cmake --install build/release --prefix /usr/local": ("grep -q 'install(' cmake/install.cmake", 0, _RELEASE),
-    "cmake --install build/release --prefix /usr/local": ("grep -q 'install(' cmake/install.cmake", 0, _RELEASE),
-    "ninja -C build/release python_wheel": ("grep -rq python_wheel python CMakeLists.txt", 0, _RELEASE),
-    "ninja -C build/release shoal_python": ("grep -rq shoal_python python CMakeLists.txt", 0, _RELEASE),
-    "script/bootstrap && cmake --preset release && ninja -C build/release shoal shoal_python": (CHECK_SCRIPT, 0, _RELEASE),
+    "cmake --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0),
+    "cmake --build --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0),
+    "cmake --build build/release && cmake --install build/release --prefix /usr/local": ("grep -q 'install(' cmake/install.cmake", 0),
+    "cmake --install build/release --prefix /usr/local": ("grep -q 'install(' cmake/install.cmake", 0),
+    "ninja -C build/release python_wheel": ("grep -rq python_wheel python CMakeLists.txt", 0),
+    "ninja -C build/release shoal_python": ("grep -rq shoal_python python CMakeLists.txt", 0),
+    "script/bootstrap && cmake --preset release && ninja -C build/release shoal shoal_python": (CHECK_SCRIPT, 0),
     "bible -f -l0 gen1:1-rev22:21 | examples/text/prepare.py | zstd --ultra -22 -o examples/text/kjv.txt.zst":
-        ("test -x examples/text/prepare.py && test -f examples/text/kjv.txt.zst", 0, "needs the package bible-kjv, and takes a minute"),
+        ("test -x examples/text/prepare.py && test -f examples/text/kjv.txt.zst", 0),
 
-    "script/bench logistic --train train.libsvm --test test.libsvm": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/bench small-jobs": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/bench word2vec --corpus TEXT --megabytes 40": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/bench word2vec --quality --corpus TEXT --pairs wordsim353.tsv --analogies questions-words.txt": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/package": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/package deb tar": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/bootstrap build": (CHECK_SCRIPT, 0, "installs packages"),
-    "script/ci": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/demo": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/faults --seed 40000 --build release": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/lint --fix": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/lint --locks": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/test": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/test --asan | --tsan": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/test --filter REGEX": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/test --slow": (CHECK_SCRIPT, 0, _SCRIPT),
-    "script/test-cluster slurm; script/bench kubernetes": (CHECK_SCRIPT, 0, _SCRIPT),
+    "script/bench logistic --train train.libsvm --test test.libsvm": (CHECK_SCRIPT, 0),
+    "script/bench small-jobs": (CHECK_SCRIPT, 0),
+    "script/bench word2vec --corpus TEXT --megabytes 40": (CHECK_SCRIPT, 0),
+    "script/bench word2vec --quality --corpus TEXT --pairs wordsim353.tsv --analogies questions-words.txt": (CHECK_SCRIPT, 0),
+    "script/package": (CHECK_SCRIPT, 0),
+    "script/package deb tar": (CHECK_SCRIPT, 0),
+    "script/bootstrap build": (CHECK_SCRIPT, 0),
+    "script/ci": (CHECK_SCRIPT, 0),
+    "script/demo": (CHECK_SCRIPT, 0),
+    "script/faults --seed 40000 --build release": (CHECK_SCRIPT, 0),
+    "script/lint --fix": (CHECK_SCRIPT, 0),
+    "script/lint --locks": (CHECK_SCRIPT, 0),
+    "script/test": (CHECK_SCRIPT, 0),
+    "script/test --asan": (CHECK_SCRIPT, 0),
+    "script/test --tsan": (CHECK_SCRIPT, 0),
+    "script/test --filter REGEX": (CHECK_SCRIPT, 0),
+    "script/test --slow": (CHECK_SCRIPT, 0),
+    "script/test-cluster slurm": (CHECK_SCRIPT, 0),
+    "script/bench kubernetes": (CHECK_SCRIPT, 0),
+}
+
+# Commands of scripts that a stage of script/ci runs as printed, or with further options behind: (script, its line).
+STAGES = {
+    "script/test": ("script/ci", "stage test script/test"),
+    "script/test --asan": ("script/ci", "stage asan within_budget script/test --asan"),
+    "script/test --tsan": ("script/ci", "stage tsan within_budget script/test --tsan"),
+    "script/lint --locks": ("script/ci", "stage locks within_budget script/lint --locks"),
+    "script/demo": ("script/ci", "stage demo script/demo"),
+    "script/package": ("script/ci", "stage package within_budget script/package"),
+    "script/test-cluster slurm": ("script/ci", "stage slurm within_budget script/test-cluster slurm"),
+    "script/bootstrap build": ("script/demo", '"$root/script/bootstrap" build'),
+    "script/ci": (".ci/run", '/../script/ci"'),
+}
+
+# Commands that nothing runs as printed, and why.
+NOWHERE = {
+    "docker build -t shoal -f docker/Dockerfile .":
+        "the tests' daemon has no network by default; SHOAL_TEST_OWN_IMAGE=1 script/test-cluster docker test_our_own_image builds the same file",
+    "script/bench kubernetes": "measures for minutes, on a cluster",
+    "script/bench logistic --train train.libsvm --test test.libsvm": "measures for minutes",
+    "script/bench small-jobs": "measures for minutes",
+    "script/bench word2vec --corpus TEXT --megabytes 40": "measures for minutes",
+    "script/bench word2vec --quality --corpus TEXT --pairs wordsim353.tsv --analogies questions-words.txt": "measures for an hour",
+    "script/faults --seed 40000 --build release": "takes 20 minutes; the stage faults does 20 of its 200 runs",
+    "script/lint --fix": "changes the checkout; the stage test runs script/lint",
+    "script/test --filter REGEX": "the stage test runs script/test",
+    "script/test --slow": "takes hours",
 }

@@ -10,6 +10,10 @@ RULES = (
     ("docker", r"shoal (run|train) .*--engine docker|docker "),
     ("slurm", r"shoal run .*--engine slurm"),
     ("kubernetes", r"shoal run .*--engine kubernetes|helm |kubectl -n"),
+    # build_commands.py, in the checkout; a stage of script/ci
+    ("build", r"cmake |ninja |script/bootstrap &&|script/package deb"),
+    # documents_text_slow_test.py
+    ("text", r"bible "),
     # documents_frameworks_test.py, each where its framework is installed
     ("frameworks", r"(build/release/)?shoal run examples/(mpi|pytorch|embedding)/"),
     # documents_marathon_test.py, with the doubles of Marathon and Metronome

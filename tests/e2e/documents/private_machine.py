@@ -13,7 +13,7 @@ HOSTS = {"localhost": "127.0.0.1", "ml.example": "127.0.0.1", "ml1.example": "12
 # Directories that documents write to, empty at the beginning. What else is in the directory around is there as it is outside.
 PLACES = ("/var/lib/shoal", "/srv/shoal", "/etc/shoal", "/backup", "/shared")
 # Directories to which documents add, and files that are others here.
-ADDED_TO = ("/usr/local/bin", "/etc/bash_completion.d")
+ADDED_TO = ("/usr/local/bin", "/usr/local/include", "/usr/local/lib", "/usr/local/lib/cmake", "/usr/local/share", "/etc/bash_completion.d")
 FILES = ("/etc/hosts", "/etc/resolv.conf")
 _OWN = PLACES + ADDED_TO + FILES
 
@@ -67,11 +67,12 @@ def _loopback():
         fcntl.ioctl(s, _SIOCSIFFLAGS, struct.pack("16sh", b"lo", flags | _IFF_UP))
 
 
-def enter():
-    """Moves this process, which has no threads yet, to such a machine; the reason if that cannot be done, else nothing."""
+def enter(network=True):
+    """Moves this process, which has no threads yet, to such a machine; the reason if that cannot be done, else nothing. Without `network`
+    the network and its names stay those of the machine."""
     here, user, group = os.getcwd(), os.geteuid(), os.getegid()
     try:
-        _call(_libc.unshare, _CLONE_NEWNS | _CLONE_NEWNET | (_CLONE_NEWUSER if user != 0 else 0))
+        _call(_libc.unshare, _CLONE_NEWNS | (_CLONE_NEWNET if network else 0) | (_CLONE_NEWUSER if user != 0 else 0))
     except OSError as error:
         return f"namespaces cannot be made here: {error.strerror}"
     if user != 0:
@@ -83,13 +84,17 @@ def enter():
     _mount("none", root, "tmpfs", 0, b"mode=755")
     _fill(root, "/")
     clear(root)
-    with open(root + "/etc/hosts", "w", encoding="ascii") as hosts:
-        hosts.writelines(f"{address} {name}\n" for name, address in HOSTS.items())
-    with open(root + "/etc/resolv.conf", "w", encoding="ascii") as resolvers:
-        resolvers.write("nameserver 127.0.0.1\n")
+    if network:
+        _loopback()
+        with open(root + "/etc/hosts", "w", encoding="ascii") as hosts:
+            hosts.writelines(f"{address} {name}\n" for name, address in HOSTS.items())
+        with open(root + "/etc/resolv.conf", "w", encoding="ascii") as resolvers:
+            resolvers.write("nameserver 127.0.0.1\n")
+    else:
+        for file in FILES:
+            shutil.copyfile(file, root + file)
     os.chroot(root)
     os.chdir(here)
-    _loopback()
     return ""
 
 

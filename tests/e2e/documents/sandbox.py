@@ -364,7 +364,7 @@ class DocumentTest(unittest.TestCase):
                 self.fail(fault)
 
     def check_instead(self, sandbox, command):
-        line, expected, _ = instead.INSTEAD[command.text]
+        line, expected = instead.INSTEAD[command.text]
         if line == instead.CHECK_SCRIPT:
             return "; ".join(check_script(command.text))
         code, said = sandbox.run(line, None if line.startswith("shoal ") else harness.SOURCE)
