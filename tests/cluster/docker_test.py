@@ -16,6 +16,7 @@ import sys
 import time
 import unittest
 
+import documented_commands
 import shoal_image
 from cluster_jobs import SHOAL, ClusterJobs, main, until
 
@@ -218,6 +219,16 @@ outputs: {{model: {self.path("model")}}}
         self.assertEqual(models[0], models[1])
         self.assertEqual(os.stat(os.path.join(shared, "vectors/vectors.bin")).st_uid, 10001)
         self.row(f"{what}, built in {built:.0f} s: word2vec as user 10001, read-only root", "the same bytes as outside")
+
+    def test_documented_commands(self):
+        """As printed. The daemon here has no network of its own, which `docker build` needs; test_our_own_image builds the same file."""
+        absent = {"docker build": "the daemon has no network by default"}
+        if shoal_image.can_be_made():
+            shoal_image.build("shoal", (SHOAL, SHOAL + "-task"))
+        else:
+            absent["docker run"] = "there is no mmdebstrap, which makes the image's Debian"
+        ran = documented_commands.run_all("docker", self.IMAGE, exports={"DOCKER_HOST": os.environ["DOCKER_HOST"]}, absent=absent)
+        self.row("documented commands as printed", f"{len(ran)}")
 
     # ---- Faults ----
 

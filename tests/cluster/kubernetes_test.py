@@ -18,6 +18,7 @@ import threading
 import time
 import unittest
 
+import documented_commands
 from cluster_jobs import SHOAL, SOURCE, ClusterJobs, check_near, main, until
 from kubectl_comparison import KubectlComparison
 
@@ -292,6 +293,21 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
         out = self.shoal("run", self.job("true", 1, more="kubernetes:\n  affinity: {nodeAfinity: {}}\n"), code=2)
         self.assertIn("kubernetes.affinity: got the unknown field 'nodeAfinity'; did you mean 'nodeAffinity'?", out)
         self.row("a misspelt field of affinity", last_line(out))
+
+    def test_documented_commands(self):
+        """As printed; helm by an administrator."""
+        names = {name: os.environ[name] for name in ("KUBECONFIG", "SHOAL_KUBE_LAUNCHER_IMAGE")}
+        job = f"name: test\nimage: {self.IMAGE}\nroles: {{worker: {{replicas: 2, command: [echo, hello]}}}}\n"
+        absent = {} if HELM else {"helm": "there is no helm; tests/cluster/helm_binary.sh builds it"}
+        if HELM:
+            names["PATH"] = os.pathsep.join([os.path.dirname(SHOAL), os.path.dirname(HELM), os.environ["PATH"]])
+        else:
+            kubectl("create", "namespace", "research")
+        try:
+            ran = documented_commands.run_all("kubernetes", self.IMAGE, {"job.yaml": job}, names, absent)
+        finally:
+            kubectl("delete", "namespace", "research", "--wait=false", check=False)
+        self.row("documented commands as printed", f"{len(ran)}")
 
     @unittest.skipUnless(HELM, "there is no helm here; tests/cluster/helm_binary.sh builds it")
     def test_the_helm_chart(self):

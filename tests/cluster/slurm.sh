@@ -183,5 +183,5 @@ if [ $# -gt 0 ]; then
 fi
 build=${SHOAL_BUILD:-$root/build/dev}
 export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root
-"$build/tests/contract/contract_slurm_test" --gtest_brief=1
+if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then "$build/tests/contract/contract_slurm_test" --gtest_brief=1; fi
 python3 -B "$here/slurm_test.py" ${words[@]+"${words[@]}"}

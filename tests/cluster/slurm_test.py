@@ -15,6 +15,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import documented_commands  # noqa: E402
 from harness import PATIENCE, TRAIN, Home, poll_until  # noqa: E402
 
 SCRATCH = os.environ.get("SHOAL_TEST_SLURM", "")
@@ -555,6 +556,12 @@ def test_suspended(home):
         FIGURES.append((f"{stop} of a suspended job", f"{time.monotonic() - begin:.1f} s", ""))
         assert "cancelled" in home.run("jobs", "--all")[1], home.run("jobs", "--all")
         quiet()
+
+
+def test_documented_commands(_):
+    """As printed."""
+    ran = documented_commands.run_all("slurm")
+    FIGURES.append(("documented commands as printed", str(len(ran)), ""))
 
 
 def main():

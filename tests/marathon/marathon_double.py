@@ -272,9 +272,9 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     request_queue_size = 64
 
 
-def serve(whose, handler, certificate=None):
-    """(a server that answers for `whose`, its URL)."""
-    server = Server(("127.0.0.1", 0), handler)
+def serve(whose, handler, certificate=None, port=0):
+    """(a server that answers for `whose`, its URL). port 0: any that is free."""
+    server = Server(("127.0.0.1", port), handler)
     server.marathon = whose
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -287,12 +287,12 @@ def serve(whose, handler, certificate=None):
 class Marathon:
     """The whole of it, in this process."""
 
-    def __init__(self, sandboxes, agents=3, authorization="", certificate=None):
+    def __init__(self, sandboxes, agents=3, authorization="", certificate=None, port=0):
         """`certificate`: (its file, its key's file); then it speaks TLS."""
         self.scheduler = scheduler.Scheduler(pathlib.Path(sandboxes), agents)
         self.authorization = authorization
         self.requests = []
-        self.server, self.url = serve(self, Handler, certificate)
+        self.server, self.url = serve(self, Handler, certificate, port)
 
     def close(self):
         self.server.shutdown()

@@ -37,12 +37,12 @@ def record(name, kind, data, ttl=60):
 
 
 class MesosDns:
-    def __init__(self, scheduler):
+    def __init__(self, scheduler, port=0):
         self.scheduler = scheduler
         self.frozen = None
         self.asked = []  # (name, kind, how many records were the answer)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket.bind(("127.0.0.1", port))
         self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
 

@@ -181,7 +181,7 @@ Handler.routes = [(method, "/v1/jobs", Handler.jobs) for method in ("GET", "PUT"
 class Metronome:
     """The whole of it, in this process, on its own agents of this machine."""
 
-    def __init__(self, sandboxes, authorization="", certificate=None, now=None):
+    def __init__(self, sandboxes, authorization="", certificate=None, now=None, port=0):
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.sandboxes = pathlib.Path(sandboxes)
@@ -191,7 +191,7 @@ class Metronome:
         self.count = 0
         self.authorization = authorization
         self.scheduler = self
-        self.server, self.url = marathon_double.serve(self, Handler, certificate)
+        self.server, self.url = marathon_double.serve(self, Handler, certificate, port)
 
     def close(self):
         self.server.shutdown()

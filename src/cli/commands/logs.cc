@@ -319,8 +319,8 @@ constexpr const char* kLogsFooter = R"help(Examples:
   shoal logs mnist worker-1 --attempt 1   the first attempt of a restarted task
   shoal logs mnist --grep 'loss=nan|Error' --timestamps
                                           lines with either word, and when they were printed
-  shoal logs mnist --role worker --index 3 --since 10m --until 09:30
-                                          of the last ten minutes, up to half past nine
+  shoal logs mnist --role worker --index 3 --since 2h --until 10m
+                                          printed between two hours and ten minutes ago
   shoal logs --all-jobs --grep 'CUDA error' --since 24h -n 50
                                           at most 50 lines of the jobs of the last day
 

@@ -109,10 +109,10 @@ def unknown_blocks(root, page):
                 yield f"{page}:{first}: {lines[0]}"
 
 
-def yaml_of_page(root, page):
-    """(number of the first line, text) of each block of YAML."""
+def yaml_of_page(root, page, kind="yaml"):
+    """(number of the first line, text) of each block of YAML, or of another language."""
     with open(os.path.join(root, page), encoding="utf-8") as text:
-        return [(first, "\n".join(lines) + "\n") for language, first, lines in blocks(text.read()) if language == "yaml"]
+        return [(first, "\n".join(lines) + "\n") for language, first, lines in blocks(text.read()) if language == kind]
 
 
 def examples_of_help(name, text):

@@ -2,6 +2,7 @@
 names that they use. All of it is gone with the test, however that ends."""
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -15,6 +16,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 import documented  # noqa: E402
 import harness  # noqa: E402
 import instead  # noqa: E402
+import places  # noqa: E402
 import stall_test  # noqa: E402
 
 # Jobs that commands ask about, by name. A trainer that trains until it is stopped:
@@ -28,11 +30,26 @@ roles:
   worker: {replicas: 2}
 outputs: {model: live-%s}
 """
-# a program of the user's own,
+# a program of the user's own, which reports numbers, and whose worker 3 runs for the third time,
 PROGRAM = """\
 name: %s
 roles:
-  worker: {replicas: 2, min: 1, max: 8, ports: [web], command: [sh, -c, "echo x > $SHOAL_OUTPUT/x; echo ready; exec sleep 1000"]}
+  worker:
+    replicas: 4
+    min: 1
+    max: 8
+    ports: [web]
+    restart: {backoff: 10ms}
+    command:
+    - sh
+    - -c
+    - |
+      echo x > $SHOAL_OUTPUT/x
+      echo attempt $SHOAL_ATTEMPT
+      for step in 1 2 3; do echo "shoal.metric {\\"step\\": $step, \\"loss\\": 0.$((9 - step))}"; done
+      [ $SHOAL_INDEX != 3 ] || [ $SHOAL_ATTEMPT -ge 2 ] || kill -9 $$
+      echo ready
+      %s
 """
 # one with parameter servers,
 EMBEDDING = """\
@@ -44,11 +61,11 @@ roles:
 # and one that hangs: worker 1 waits for worker 0, which does not read, and which is the last to stand still.
 HUNG = stall_test.HUNG.replace("name: hung", "name: %s").replace("@DO@", "report").replace(
     'print("serving nobody")', 'select.select([], [], [], 3); print("serving nobody")')  # movement is looked for each second
-LIVE = {"vectors": TRAINER, "word2vec": TRAINER, "mnist": PROGRAM, "embedding-small": EMBEDDING, "hung": HUNG}
+LIVE = {"vectors": TRAINER, "word2vec": TRAINER, "mnist": PROGRAM % ("%s", "exec sleep 1000"), "embedding-small": EMBEDDING, "hung": HUNG}
 # The other names by which documents speak of them, and what their placeholders stand for.
 ALSO = {"word": "word2vec", "JOB": "mnist", "embedding": "embedding-small"}
 PLACEHOLDERS = {"NAME": "input", "K": "1"}
-ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|why|logs) (?:-\S+ (?:\d+ )?)*([\w-]+)")
+ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|why|logs|plot) (?:-\S+ (?:\d+ )?)*([\w-]+)")
 # What must have been done before a command, since another example undid it.
 BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
           "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model",
@@ -116,7 +133,7 @@ FILES = {
     "linear.dmlc": "#!/bin/sh\necho trained\n", "data.conf": "", "test_kv_app": "#!/bin/sh\n",
 }
 PACKED = ("news/a.txt", "new.svm", "clicks/a.svm")  # documents name them with .zst
-EXAMPLES = {"tfjob.yaml": "import/tfjob.yaml", "pytorchjob.yaml": "import/pytorchjob.yaml", "marathon.json": "dcos-word2vec/marathon.json",
+EXAMPLES = {"tfjob.yaml": "import/tfjob.yaml", "pytorchjob.yaml": "import/pytorchjob.yaml", "marathon.json": "dcos-word2vec/marathon.json", "word2vec.py": "dcos-word2vec/word2vec.py",
             "word2vec.json": "dcos-word2vec/marathon.json", "marathon-group.json": "import/marathon-service.json"}
 # Programs of the task's machine that not every machine has.
 STAND_INS = {"kubectl": "cat runtime.yaml", "nvidia-smi": "echo GPU", "py-spy": "echo Thread", "python": f"exec {sys.executable} \"$@\""}
@@ -128,7 +145,7 @@ def files_of(page):
     """The files that a page shows: YAML under its name in a first line `# NAME.yaml`, else the first whole job as job.yaml; those of an
     example's directory."""
     files = {}
-    for _, text in documented.yaml_of_page(harness.SOURCE, page):
+    for _, text in documented.yaml_of_page(harness.SOURCE, page) + documented.yaml_of_page(harness.SOURCE, page, "text"):
         name = re.match(r"# (\S+\.yaml)\n", text)
         if name:
             files[name.group(1)] = text
@@ -144,7 +161,10 @@ def files_of(page):
 
 
 # Other exit codes than 0 that are right.
-ALSO_RIGHT = {"shoal doctor": (0, 1), "build/release/shoal doctor": (0, 1)}  # 1: it finds what other tests' jobs have left
+ALSO_RIGHT = dict.fromkeys(("shoal doctor", "build/release/shoal doctor", "shoal doctor --json | jq '.findings[] | select(.verdict != \"ok\")'"),
+                           (0, 1))  # 1: it finds what other tests' jobs have left
+# What a person types on a terminal.
+TYPED = {"shoal secret set db-password": "hunter2\n"}
 
 
 class CommandEnded(Exception):
@@ -189,25 +209,47 @@ class Sandbox:
             "DOCKER_HOST": "unix://" + nowhere, "SHOAL_MARATHON_URL": "http://127.0.0.1:1", "SHOAL_METRONOME_URL": "http://127.0.0.1:1",
             "SHOAL_KUBE_LAUNCHER_IMAGE": "registry.example/shoal:1", **self.exports})
 
-    def start(self, line, cwd=None, **options):
+    def start(self, line, cwd=None, stdin=subprocess.DEVNULL):
         """Starts a line in a shell and a process group of its own; what it prints is in Popen.log."""
         log = self.home.path(f"said-{len(os.listdir(self.home.root))}")
         with open(log, "wb") as out:
-            process = subprocess.Popen(["bash", "-o", "pipefail", "-c", line], stdin=subprocess.DEVNULL, stdout=out,
-                                       stderr=subprocess.STDOUT, cwd=cwd or self.root, env=self.environ(), start_new_session=True, **options)
+            process = subprocess.Popen(["bash", "-o", "pipefail", "-c", line], stdin=stdin, stdout=out, stderr=subprocess.STDOUT,
+                                       cwd=cwd or self.root, env=self.environ(), start_new_session=True)
         process.log = log
         self.started.append(process)
         return process
 
+    def type(self, line, text):
+        """Runs a line on a terminal on which this is typed once it asks: exit code and what it said."""
+        here, there = pty.openpty()
+        try:
+            process = self.start(line, stdin=there)
+            self.await_words(process, ": ")
+            os.write(here, text.encode())
+            return self.finish(process)
+        finally:
+            os.close(here)
+            os.close(there)
+
     def run(self, line, cwd=None):
         """Runs a line to its end: exit code, or -9 after a minute, and what it said."""
-        process = self.start(line, cwd)
+        return self.finish(self.start(line, cwd))
+
+    def finish(self, process):
         try:
             process.wait(60 * harness.PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         return process.returncode, harness.said(process)
+
+    def certify(self, host):
+        """server.crt and server.key for a host, of an authority that the machine of the commands trusts."""
+        certificate = os.path.join(self.root, "server.crt")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=" + host, "-addext",
+                        "subjectAltName=DNS:" + host, "-keyout", os.path.join(self.root, "server.key"), "-out", certificate],
+                       check=True, stderr=subprocess.DEVNULL)
+        self.exports["SSL_CERT_FILE"] = certificate
 
     def subcommands(self, *words):
         """Names of the subcommands of a command; of shoal without words."""
@@ -244,7 +286,7 @@ class Sandbox:
         text = self.live_jobs[name]
         path = self.home.write(f"at/live-{name}.yaml", text % ((name,) * text.count("%s")))
         process = self.start(f"shoal resume {suspended}" if suspended else f"exec nice -n 10 shoal run {path}")
-        self.await_words(process, {TRAINER: "train ", HUNG: "stalled"}.get(text, "ready"))
+        self.await_words(process, {TRAINER: "train ", HUNG: "stalled", EMBEDDING: "ready"}.get(text, "worker-3 | ready"))
         return self.find(name, "running")
 
     def await_words(self, process, words):
@@ -257,7 +299,7 @@ class Sandbox:
         found = ON_A_JOB.match(line)
         if not found:
             return line
-        name = re.sub(r"-7f3a9c$", "", found.group(2))
+        name = re.sub(r"-(7f3a9c|1b6d2e)$", "", found.group(2))
         name = self.names.get(name, name)
         if found.group(1) == "resume":
             job = self.find(name, "suspended") or self.live(name)
@@ -266,9 +308,15 @@ class Sandbox:
         else:
             job = self.live(name)
         words = [PLACEHOLDERS.get(word, word) for word in line.split(" ")]
-        if found.group(2).endswith("-7f3a9c") or found.group(2) == "JOB":
-            words = [job if word == found.group(2) else word for word in words]
-        return " ".join(words)
+        words = [job if word in (name + "-7f3a9c", "JOB") else word for word in words]
+        if re.search(" --curves| --metric|^shoal plot", line):
+            harness.poll_until(lambda: json.loads(self.home.run("show", "--json", job)[1])["series"], 60 * harness.PATIENCE, 0.1)
+        return re.sub(r"\b([a-z0-9]+)-1b6d2e\b", lambda another: self.ended(another.group(1)), " ".join(words))
+
+    def ended(self, name):
+        """The ID of another job of that name, which has ended."""
+        self.run(f"shoal run {self.home.write('at/ended.yaml', PROGRAM % (name, ''))}")
+        return self.find(name, "succeeded")
 
 
 def check_script(line):
@@ -302,7 +350,9 @@ class DocumentTest(unittest.TestCase):
         return sandbox
 
     def check(self, sandbox, command):
-        """Runs one command as the document prints it, or what stands in for it."""
+        """Runs one command as the document prints it, or what stands in for it; nothing if another test of this directory runs it."""
+        if places.of(command.text) in places.BESIDE:
+            return
         with self.subTest(where=f"{command.page}:{command.line}", command=command.text):
             begin = time.monotonic()
             try:
@@ -314,7 +364,7 @@ class DocumentTest(unittest.TestCase):
                 self.fail(fault)
 
     def check_instead(self, sandbox, command):
-        line, expected, _ = instead.INSTEAD[command.text]
+        line, expected = instead.INSTEAD[command.text]
         if line == instead.CHECK_SCRIPT:
             return "; ".join(check_script(command.text))
         code, said = sandbox.run(line, None if line.startswith("shoal ") else harness.SOURCE)
@@ -334,7 +384,7 @@ class DocumentTest(unittest.TestCase):
             return self.interrupt(sandbox, line)
         if line.startswith("shoal resume"):
             return self.resume(sandbox, line)
-        code, said = sandbox.run(line)
+        code, said = sandbox.type(line, TYPED[line]) if line in TYPED else sandbox.run(line)
         scaled = re.match(r"shoal scale (\S+) (\w+)=(\d+)$", line)
         if scaled and code == 0:  # what comes next asks a job that has settled
             harness.poll_until(lambda: sandbox.running(scaled[1], scaled[2]) == int(scaled[3]), 60 * harness.PATIENCE, 0.1)

@@ -17,9 +17,10 @@ def programs():
 
 
 class Postgres:
-    """Started by the constructor; `close` ends it and removes its files."""
+    """Started by the constructor; `close` ends it and removes its files. address: where it listens, beside its socket."""
 
-    def __init__(self):
+    def __init__(self, address=""):
+        self._address = address
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None  # it refuses to run as root
         self.root = tempfile.mkdtemp(prefix="shoal-pg-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         if self._user:
@@ -56,7 +57,7 @@ class Postgres:
 
     def start(self):
         self._process = self._start("postgres", "-D", self._data, "-c", f"unix_socket_directories={self.root}", "-c",
-                                    "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=80")
+                                    f"listen_addresses={self._address}", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=80")
         socket = os.path.join(self.root, ".s.PGSQL.5432")
         poll_until(lambda: os.path.exists(socket) and self._ready(), 60 * PATIENCE, 0.02)
 

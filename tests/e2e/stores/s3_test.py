@@ -4,30 +4,15 @@ Skipped (77) where the peers' environment is missing; script/test makes it when 
 """
 import json
 import os
-import socket
-import subprocess
 import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "..", "..", "bench")]
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import harness  # noqa: E402
 import logistic_test  # noqa: E402
-import peers  # noqa: E402
+import s3_store  # noqa: E402
 
-# The first actions need no signature: a user with a key, and a bucket.
-_PREPARE = """\
-import boto3, json, sys
-kinds = dict(endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
-iam = boto3.client("iam", **kinds)
-iam.create_user(UserName="ann")
-key = iam.create_access_key(UserName="ann")["AccessKey"]
-iam.put_user_policy(UserName="ann", PolicyName="all", PolicyDocument=json.dumps(
-    {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}))
-boto3.client("s3", **kinds).create_bucket(Bucket="bucket")
-print(json.dumps([key["AccessKeyId"], key["SecretAccessKey"]]))
-"""
-ACTIONS = 4
 _DOWNLOAD = """\
 import boto3, os, sys
 folder, prefix = sys.argv[1:]
@@ -38,40 +23,13 @@ for one in s3.list_objects_v2(Bucket="bucket", Prefix=prefix)["Contents"]:
 """
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as s:
-        return s.connect_ex(("127.0.0.1", port)) == 0
-
-
 class Stores(unittest.TestCase):
     def setUp(self):
         self.home = harness.Home()
         self.addCleanup(self.home.__exit__)
-        port = free_port()
-        self.moto = subprocess.Popen(
-            [peers.PYTHON, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(ACTIONS)})
-        self.addCleanup(self.stop)
-        self.assertTrue(harness.poll_until(lambda: listens(port), 60))
-        url = f"http://127.0.0.1:{port}"
-        key, secret = json.loads(self.peer(_PREPARE, url))
-        self.env = {"AWS_ENDPOINT_URL_S3": url, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret,
-                    "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}
-
-    def stop(self):
-        self.moto.kill()
-        self.moto.wait()
-
-    def peer(self, script, *arguments, env=None):
-        done = subprocess.run([peers.PYTHON, "-c", script, *arguments], stdout=subprocess.PIPE, text=True, check=True,
-                              env={**os.environ, **(env or {})}, timeout=120)
-        return done.stdout
+        self.store = s3_store.S3Store()
+        self.addCleanup(self.store.close)
+        self.env, self.peer = self.store.env, self.store.peer
 
     def shoal(self, *arguments, code=0, env=None):
         got, out, err = self.home.run(*arguments, env={**self.env, **(env or {})}, seconds=60)
@@ -151,7 +109,7 @@ class Stores(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not peers.has("moto"):
+    if not s3_store.installed():
         print("skipped: moto is not installed; script/test with a network installs it")
         sys.exit(77)
     unittest.main()
