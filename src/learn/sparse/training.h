@@ -62,6 +62,8 @@ class Training {
 
   // What the state stands for; computed by all threads.
   model::FactorModel Model() const;
+  // The same with the optimizer's state, if that is to be saved.
+  model::FactorModel ModelWithOptimizer() const;
 
  private:
   struct Thread {

@@ -37,6 +37,8 @@ struct HeldOutFiles {
   std::vector<std::string> validation;
 };
 
+struct BaseModel;
+
 struct WorkerSetup {
   int index = 0;
   int workers = 1;
@@ -53,6 +55,7 @@ struct WorkerSetup {
   PartAssignment part;                      // set by RunWorker, as the next
   PartSummary share;                        // what this worker has of the data
   DataMeaning meaning;                      // likewise
+  const BaseModel* base = nullptr;          // likewise; null: nothing is continued
   HeldOutFiles held_out;                    // read by worker 0
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers
