@@ -52,8 +52,8 @@ Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const
 // that is not a complete model.
 Result<FactorModel> ReadFactorModel(const std::filesystem::path& path);
 
-// Reads optimizer.bin of the directory that `model` was read from into model->optimizer. NotFound if
-// there is none; DataLoss if it is not that of the model.
+// Reads optimizer.bin of the directory that `model` was read from into model->optimizer. NotFound
+// if there is none; DataLoss if it is not that of the model.
 Status ReadOptimizerState(const std::filesystem::path& directory, FactorModel* model);
 
 // The bytes of optimizer.bin, and the decoder for a model whose weights and factors are present.

@@ -34,7 +34,8 @@ void AddMount(engine::Mount added, std::vector<engine::Mount>* mounts) {
 
 engine::Mount SamePath(const std::string& path, bool read_only) { return {path, path, read_only}; }
 
-// A model that is continued may be replaced by the output, so it gets no mount of its own below one.
+// A model that is continued may be replaced by the output, so it gets no mount of its own below
+// one.
 void AddModelMount(const std::string& path, std::vector<engine::Mount>* mounts) {
   if (path.empty()) return;
   for (const engine::Mount& mount : *mounts) {

@@ -36,8 +36,8 @@ struct AlgorithmOf {
     if (FromIn(learn).empty()) return Parse(learn, file);
     TRY(Parse(learn, file).status());
     TRY_ASSIGN(const json::object metadata, ReadBaseMetadata(FromIn(learn)));
-    TRY_ASSIGN(const LearnValues all, ContinueLearn(ParamsOf(Params::Fields()), learn, file,
-                                                    Params::kName, metadata));
+    TRY_ASSIGN(const LearnValues all,
+               ContinueLearn(ParamsOf(Params::Fields()), learn, file, Params::kName, metadata));
     return Parse(all, file);
   }
 

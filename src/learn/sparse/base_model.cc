@@ -26,12 +26,12 @@ constexpr auto kFromPoll = std::chrono::milliseconds(5);
 
 // Parameters of one training, which the next does not inherit.
 constexpr std::array<std::string_view, 12> kOfTheRun = {
-    "from",  "epochs",        "validation", "patience", "fold", "threads",        "seed",
-    "simd",  "deterministic", "rounds",     "text",     "keep_optimizer"};
+    "from", "epochs", "validation",    "patience", "fold", "threads",
+    "seed", "simd",   "deterministic", "rounds",   "text", "keep_optimizer"};
 // Of which another value would need another model.
 constexpr std::array<std::string_view, 11> kOfTheModel = {
-    "loss", "quantile", "normalize", "bias",    "hash_bits", "label",
-    "positive", "categorical", "weight", "factors", "fields"};
+    "loss",     "quantile",    "normalize", "bias",    "hash_bits", "label",
+    "positive", "categorical", "weight",    "factors", "fields"};
 
 template <typename Names>
 bool Has(const Names& names, std::string_view name) {
@@ -197,9 +197,9 @@ Result<LearnValues> ContinueLearn(std::span<const Param> table, const LearnValue
   if (path.empty()) return learn;
   const std::string trained_by = GetStringOr(metadata, "algorithm", "");
   if (FamilyOf(trained_by) != FamilyOf(algorithm)) {
-    return InvalidArgument(
-        fmt::format("from: {} was trained by {}, expected a model of {}", path,
-                    trained_by.empty() ? "another algorithm" : trained_by, algorithm));
+    return InvalidArgument(fmt::format("from: {} was trained by {}, expected a model of {}", path,
+                                       trained_by.empty() ? "another algorithm" : trained_by,
+                                       algorithm));
   }
   TRY_ASSIGN(std::optional<data::CsvSchema> columns, CsvSchemaFromJson(metadata));
   const TrainedParams trained(metadata, std::move(columns));
@@ -232,9 +232,9 @@ Result<LearnValues> ContinueLearn(std::span<const Param> table, const LearnValue
 Status CheckSameFormat(const std::string& path, const std::optional<data::CsvSchema>& trained,
                        std::string_view data_format) {
   if (trained.has_value() == (data_format == "csv")) return Status::Ok();
-  return InvalidArgument(
-      fmt::format("data format: got {}, expected {} as in the data of the model {} that is continued",
-                  data_format, trained ? "csv" : "libsvm or libffm", path));
+  return InvalidArgument(fmt::format(
+      "data format: got {}, expected {} as in the data of the model {} that is continued",
+      data_format, trained ? "csv" : "libsvm or libffm", path));
 }
 
 Status CheckSameColumns(const std::string& path, const data::CsvSchema& trained,
@@ -287,9 +287,9 @@ Status RestoreState(const Learner& learner, const BaseModel& base, uint64_t feat
   const uint64_t classes = model.linear.classes();
   if (kept.width != slots.size() + 1 || classes != learner.classes() ||
       model.linear.weights.size() > features * classes) {
-    return InvalidArgument(fmt::format(
-        "from: the features of {} have {} factors for {} classes, expected {} for {}", base.path,
-        model.width(), classes, slots.size() - 1, learner.classes()));
+    return InvalidArgument(
+        fmt::format("from: the features of {} have {} factors for {} classes, expected {} for {}",
+                    base.path, model.width(), classes, slots.size() - 1, learner.classes()));
   }
   const uint64_t width = learner.width();
   const auto restore = [&](const float* from, float* own) {
@@ -306,7 +306,8 @@ Status RestoreState(const Learner& learner, const BaseModel& base, uint64_t feat
     float* const own = state + i * width;
     restore(from, own);
     for (size_t s = 1; s < slots.size(); ++s) {
-      own[slots[s].value] = model.Row(i)[s - 1] - learner.InitialWeight(static_cast<uint32_t>(i), s);
+      own[slots[s].value] =
+          model.Row(i)[s - 1] - learner.InitialWeight(static_cast<uint32_t>(i), s);
       own[slots[s].squares] = from[1 + s];
     }
   }
@@ -315,8 +316,8 @@ Status RestoreState(const Learner& learner, const BaseModel& base, uint64_t feat
 
 Status BeginFromBase(const WorkerSetup& setup, StateTable* table) {
   const auto restore = [&] {
-    return RestoreState(*setup.learner, *setup.base, setup.share.extent.features, table->state(),
-                        table->bias());
+    return RestoreState(*setup.learner, *setup.meaning.base, setup.share.extent.features,
+                        table->state(), table->bias());
   };
   if (setup.workers == 1) return restore();
   Result<std::string> done = setup.shared_blobs->Read(kFrom);
@@ -325,7 +326,7 @@ Status BeginFromBase(const WorkerSetup& setup, StateTable* table) {
     TRY(table->Connect());
     TRY(restore());
     TRY(table->Store(0, 1));
-    return setup.shared_blobs->Publish(kFrom, setup.base->digest);
+    return setup.shared_blobs->Publish(kFrom, setup.meaning.base->digest);
   }
   while (done.status().code() == Code::kNotFound) {
     if (setup.stop->load()) return Cancelled("stopped before anything was trained");

@@ -46,10 +46,10 @@ Result<json::object> ReadBaseMetadata(const std::string& path);
 // file of it.
 Result<BaseModel> ReadBaseModel(const std::string& path);
 
-// `learn` with the parameters that `metadata` was trained with and that `learn` does not give; those
-// of the run (epochs, threads, validation, …) are not taken over. InvalidArgument names the first
-// given one that would need another model, in one sentence; `algorithm` likewise. Without `from` in
-// `learn` it is returned as it is.
+// `learn` with the parameters that `metadata` was trained with and that `learn` does not give;
+// those of the run (epochs, threads, validation, …) are not taken over. InvalidArgument names the
+// first given one that would need another model, in one sentence; `algorithm` likewise. Without
+// `from` in `learn` it is returned as it is.
 Result<LearnValues> ContinueLearn(std::span<const Param> table, const LearnValues& learn,
                                   std::string_view file, std::string_view algorithm,
                                   const json::object& metadata);
@@ -76,9 +76,9 @@ void KeepOptimizerState(const Learner& learner, const float* state, const float*
 Status RestoreState(const Learner& learner, const BaseModel& base, uint64_t features, float* state,
                     float* bias);
 
-// Gives the table of a training that has not begun the state of setup.base. Of several workers, the
-// first gives it to the servers, the others wait for that. Errors of the servers; Cancelled when
-// the worker is to stop.
+// Gives the table of a training that has not begun the state of setup.meaning.base. Of several
+// workers, the first gives it to the servers, the others wait for that. Errors of the servers;
+// Cancelled when the worker is to stop.
 Status BeginFromBase(const WorkerSetup& setup, StateTable* table);
 
 }  // namespace shoal::learn::sparse

@@ -241,13 +241,12 @@ class ContinuedParams : public testing::Test {
  protected:
   static Result<LearnValues> Continue(const std::string& name, const std::string& value,
                                       const char* algorithm = "fm") {
-    const json::object metadata =
-        ParseJsonObject(R"({"algorithm":"fm","weights":{"hash_bits":22},
+    const json::object metadata = ParseJsonObject(R"({"algorithm":"fm","weights":{"hash_bits":22},
           "parameters":{"factors":"16","alpha":"0.5","loss":"softmax","normalize":"auto",
                         "label":"3","epochs":"7","seed":"4","hash_bits":"0","bias":"true"},
           "data":{"format":"csv","columns":{"header":true,"label":"y","names":["a","b","y"],
                                             "categorical":[]}}})")
-            .value();
+                                      .value();
     LearnValues learn{{"algorithm", {algorithm, 0, 0}}, {"from", {"model", 0, 0}}};
     if (!name.empty()) learn[name] = {value, 3, 7};
     return ContinueLearn(FindAlgorithm("fm")->params, learn, "job.yaml", algorithm, metadata);
@@ -273,9 +272,13 @@ TEST_F(ContinuedParams, ThatNeedAnotherModelAreNamed) {
   EXPECT_THAT(Continue("hash_bits", "18").status().message(), HasSubstr("expected 22"));
   EXPECT_THAT(Continue("", "", "linear").status().message(),
               HasSubstr("was trained by fm, expected a model of linear"));
-  for (const auto& [name, same] :
-       {std::pair{"label", "y"}, {"label", "3"}, {"normalize", "columns"}, {"hash_bits", "22"},
-        {"factors", "16"}, {"loss", "auto"}, {"bias", "yes"}})
+  for (const auto& [name, same] : {std::pair{"label", "y"},
+                                   {"label", "3"},
+                                   {"normalize", "columns"},
+                                   {"hash_bits", "22"},
+                                   {"factors", "16"},
+                                   {"loss", "auto"},
+                                   {"bias", "yes"}})
     EXPECT_TRUE(Continue(name, same).ok()) << name << same;
 }
 

@@ -43,7 +43,7 @@ struct CommonParams : ObjectiveParams {
   std::string header = "auto";
   std::optional<data::CsvSchema> trained;  // what the five and `label` came to in training
   bool continues = false;  // `trained` is that of a model that learns from the data, weights too
-  int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
+  int64_t threads = 0;     // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
   int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers

@@ -60,10 +60,9 @@ class Training {
   // Of this worker, in this life.
   ExchangeCost MeasureExchange() const;
 
-  // What the state stands for; computed by all threads.
-  model::FactorModel Model() const;
-  // The same with the optimizer's state, if that is to be saved.
-  model::FactorModel ModelWithOptimizer() const;
+  // What the state stands for, with the optimizer's own if that is asked for; computed by all
+  // threads.
+  model::FactorModel Model(bool with_optimizer = false) const;
 
  private:
   struct Thread {

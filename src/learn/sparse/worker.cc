@@ -104,21 +104,21 @@ Result<Data> ReadData(WorkerSetup& setup) {
   const data::Corpus& corpus = near.corpus;
   Data data;
   TRY_ASSIGN(data.options, OptionsOf(setup.params, setup.format, corpus, true));
-  if (data.options.csv != nullptr && setup.base == nullptr)
+  if (data.options.csv != nullptr && setup.meaning.base == nullptr)
     setup.meaning.columns = data.options.csv->schema;
-  if (setup.base != nullptr && setup.base->columns)
-    TRY(CheckSameColumns(setup.params.from, *setup.base->columns, data.options.csv->schema));
+  if (setup.meaning.base != nullptr && setup.meaning.base->columns)
+    TRY(CheckSameColumns(setup.params.from, *setup.meaning.base->columns,
+                         data.options.csv->schema));
   const bool rows = setup.normalization == Normalization::kRows;
   TRY_ASSIGN(data.train, LoadShards(corpus, part, workers, threads, data.options, rows));
   for (LoadedShard& shard : data.train) {
-    const bool indexed =
-        !shard.set.classes.empty() || (setup.base != nullptr && setup.base->columns);
+    const bool indexed = !shard.set.classes.empty() ||
+                         (setup.meaning.base != nullptr && setup.meaning.base->columns);
     if (setup.meaning.target.loss.kind == LossKind::kSoftmax && !indexed)
       TRY(data::IndexLabels(&shard.set));
   }
   TRY(SplitData(setup, &data));
-  TRY_ASSIGN(setup.share,
-             SummarizePart(whole, part, workers, data.train, setup.meaning));
+  TRY_ASSIGN(setup.share, SummarizePart(whole, part, workers, data.train, setup.meaning));
   data.corpus = corpus;
   return data;
 }
@@ -143,6 +143,14 @@ Status HashForClasses(WorkerSetup& setup, bool chosen, Data* data) {
     for (LoadedShard& shard : *shards) data::SetLabels(setup.meaning.columns->classes, &shard.set);
   }
   return Status::Ok();
+}
+
+// Their meaning, and with several classes a number of features that suits it.
+Status GiveLabels(WorkerSetup& setup, const DatasetSummary& agreed, bool chosen, Data* data) {
+  const auto shards = {&data->train, &data->validation, &data->held_out};
+  if (setup.meaning.base != nullptr) return NameLabelsAsBase(setup, shards);
+  TRY(NameLabels(agreed, data->options.raw_labels, &setup, shards));
+  return HashForClasses(setup, chosen, data);
 }
 
 // That of the columns, if that is asked for, from what all workers have seen of them.
@@ -213,6 +221,17 @@ bool IsResumed(const std::vector<Position>& from) {
                      [](const Position& at) { return !(at == Position{}); });
 }
 
+// How many epochs the model has learnt for, and those of the model that it continues.
+void AddEpochs(const WorkerSetup& setup, const std::vector<EpochQuality>& curve,
+               const WorkerOutcome& outcome, json::object* metadata) {
+  const uint64_t last = curve.empty() ? 0 : curve.back().epoch;
+  (*metadata)["training"].as_object()["epochs"] =
+      outcome.best_epoch > 0 ? outcome.best_epoch : last;
+  const BaseModel* const base = setup.meaning.base;
+  if (base == nullptr) return;
+  (*metadata)["from"] = {{"model", base->path}, {"digest", base->digest}, {"epochs", base->epochs}};
+}
+
 json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                         const WorkerOutcome& outcome, const model::FactorModel& model) {
   json::object parameters;
@@ -256,14 +275,7 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                                                     {"waiting_share", cost.waited},
                                                     {"bytes_per_example", cost.bytes_per_example}};
   }
-  const std::vector<EpochQuality>& curve = training.curve();
-  const uint64_t last = curve.empty() ? 0 : curve.back().epoch;
-  metadata["training"].as_object()["epochs"] = outcome.best_epoch > 0 ? outcome.best_epoch : last;
-  if (setup.base != nullptr) {
-    metadata["from"] = {{"model", setup.base->path},
-                        {"digest", setup.base->digest},
-                        {"epochs", setup.base->epochs}};
-  }
+  AddEpochs(setup, training.curve(), outcome, &metadata);
   metadata["target"] = ToJson(setup.meaning.target);
   if (setup.meaning.columns)
     metadata["data"].as_object()["columns"] = ToJson(*setup.meaning.columns);
@@ -308,7 +320,7 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
   }
   const model::FactorModel* const best = training.validation().best_model();
   const model::FactorModel last =
-      best != nullptr ? model::FactorModel() : training.ModelWithOptimizer();
+      best != nullptr ? model::FactorModel() : training.Model(setup.params.keep_optimizer);
   const model::FactorModel& model = best != nullptr ? *best : last;
   TRY(CheckFinite(model));
   if (best != nullptr) {
@@ -408,8 +420,7 @@ Status UseBase(const BaseModel& base, WorkerSetup* setup) {
                                        NameOf(setup->meaning.target.loss.kind),
                                        NameOf(base.target.loss.kind), base.path));
   }
-  setup->base = &base;
-  setup->meaning = {base.columns, base.target};
+  setup->meaning = {base.columns, base.target, &base};
   setup->params.trained = base.columns;
   setup->params.continues = base.columns.has_value();
   setup->params.hash_bits = base.model.linear.hash_bits;
@@ -418,7 +429,7 @@ Status UseBase(const BaseModel& base, WorkerSetup* setup) {
 
 // The data may have features that the model has not, but no more fields.
 Status ExtendBase(WorkerSetup* setup) {
-  const model::FactorModel& model = setup->base->model;
+  const model::FactorModel& model = setup->meaning.base->model;
   FeatureExtent& extent = setup->share.extent;
   extent.features = std::max(extent.features, model.linear.features());
   if (!setup->params.keep_fields) return Status::Ok();
@@ -426,10 +437,16 @@ Status ExtendBase(WorkerSetup* setup) {
     return InvalidArgument(
         fmt::format("the data has fields up to {}, expected less than {} as in the model {} that "
                     "is continued",
-                    extent.fields - 1, model.fields, setup->base->path));
+                    extent.fields - 1, model.fields, setup->meaning.base->path));
   }
   extent.fields = model.fields;
   return Status::Ok();
+}
+
+Status NoExamples() {
+  return InvalidArgument(
+      "the training data holds no example with a feature; libsvm has lines of `LABEL NUMBER:VALUE "
+      "…`, see docs/formats/examples.md for the others");
 }
 
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummary& agreed,
@@ -443,7 +460,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed = IsResumed(from);
   if (resumed) TRY(table->Connect());
-  if (setup.base != nullptr && !resumed) TRY(BeginFromBase(setup, table.get()));
+  if (setup.meaning.base != nullptr && !resumed) TRY(BeginFromBase(setup, table.get()));
   for (auto* const shards : {&data.held_out, &data.validation}) {
     for (LoadedShard& shard : *shards) DropFeaturesFrom(features, &shard.set);
   }
@@ -506,24 +523,13 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
     setup.params.epochs = setup.params.validates ? kMostValidatedEpochs
                                                  : EpochsFor(agreed.total(), setup.normalization);
   }
-  if (setup.base != nullptr) {
-    TRY(NameLabelsAsBase(setup, {&data.train, &data.validation, &data.held_out}));
-  } else {
-    TRY(NameLabels(agreed, data.options.raw_labels, &setup,
-                   {&data.train, &data.validation, &data.held_out}));
-    TRY(HashForClasses(setup, given.params.hash_bits != 0, &data));
-  }
+  TRY(GiveLabels(setup, agreed, given.params.hash_bits != 0, &data));
   TRY(WeighExamples(setup, agreed, &data.train));
   TRY(ScaleColumns(setup, agreed, &data));
   TRY(ReadHeldOut(setup, &data));
   setup.share.extent = WithDefaults(setup.params, agreed.extent);
-  if (setup.base != nullptr) TRY(ExtendBase(&setup));
-  if (setup.share.extent.features == 0 || agreed.total() == 0) {
-    return InvalidArgument(
-        "the training data holds no example with a feature; libsvm has lines of `LABEL "
-        "NUMBER:VALUE …`, "
-        "see docs/formats/examples.md for the others");
-  }
+  if (setup.meaning.base != nullptr) TRY(ExtendBase(&setup));
+  if (setup.share.extent.features == 0 || agreed.total() == 0) return NoExamples();
   std::unique_ptr<Learner> own_learner;
   if (setup.params.keep_fields) {
     TRY_ASSIGN(own_learner, setup.learner->ForFields(setup.share.extent.fields));

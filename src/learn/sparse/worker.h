@@ -25,10 +25,13 @@
 
 namespace shoal::learn::sparse {
 
+struct BaseModel;
+
 // What columns and labels came to mean.
 struct DataMeaning {
   std::optional<data::CsvSchema> columns;  // of csv
   Target target;
+  const BaseModel* base = nullptr;  // the model that is continued; null: none; not owned
 };
 
 // May be empty.
@@ -36,8 +39,6 @@ struct HeldOutFiles {
   std::vector<std::string> test;
   std::vector<std::string> validation;
 };
-
-struct BaseModel;
 
 struct WorkerSetup {
   int index = 0;
@@ -55,7 +56,6 @@ struct WorkerSetup {
   PartAssignment part;                      // set by RunWorker, as the next
   PartSummary share;                        // what this worker has of the data
   DataMeaning meaning;                      // likewise
-  const BaseModel* base = nullptr;          // likewise; null: nothing is continued
   HeldOutFiles held_out;                    // read by worker 0
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers

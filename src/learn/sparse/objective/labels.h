@@ -28,7 +28,8 @@ Status NameLabels(const DatasetSummary& all, bool named, WorkerSetup* setup,
 
 // The same for a training that continues a model, whose meanings setup.meaning has. InvalidArgument
 // for a class that the model has not.
-Status NameLabelsAsBase(const WorkerSetup& setup, std::initializer_list<std::vector<LoadedShard>*> data);
+Status NameLabelsAsBase(const WorkerSetup& setup,
+                        std::initializer_list<std::vector<LoadedShard>*> data);
 
 // Of setup.meaning.target; 1 unless the loss is softmax.
 size_t ClassesOf(const WorkerSetup& setup);
