@@ -145,6 +145,9 @@ bool UsesStores(const job::Job& job) {
   for (const job::DataSource& data : job.data) {
     if (std::ranges::any_of(data.sources, data::IsRemoteUri)) return true;
   }
+  if (const auto from = job.learn.find("from");
+      from != job.learn.end() && data::IsRemoteUri(from->second.text))
+    return true;
   return std::ranges::any_of(job.outputs,
                              [](const auto& output) { return data::IsRemoteUri(output.second); });
 }

@@ -182,10 +182,29 @@ Status DecodeFactors(std::string_view bytes, FactorModel* model) {
   return Status::Ok();
 }
 
+namespace {
+
+Status AddOptimizerState(ModelFiles& files, const FactorModel& model) {
+  if (model.optimizer.width == 0) return Status::Ok();
+  return files
+      .Add("optimizer.bin",
+           [&](int fd) { return WriteWithDigest(fd, EncodeOptimizerState(model)); })
+      .status();
+}
+
+}  // namespace
+
 Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const FactorModel& model,
                                    const json::object& metadata, bool text) {
-  if (model.factors == 0) return SaveLinearModel(directory, model.linear, metadata, text);
   TRY(CheckFinite(model.linear));
+  if (model.factors == 0) {
+    return SaveModelFiles(directory, [&](ModelFiles& files) -> Result<std::string> {
+      TRY_ASSIGN(std::string digest, AddLinearFiles(files, model.linear, text));
+      TRY(AddOptimizerState(files, model));
+      TRY(files.AddMetadata(kLinearFormat, metadata));
+      return digest;
+    });
+  }
   if (!std::all_of(model.v.begin(), model.v.end(), [](float v) { return std::isfinite(v); })) {
     return FailedPrecondition(
         "the training diverged: a factor is no number any more; nothing is saved. Use a smaller "
@@ -207,6 +226,7 @@ Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const
                    })
               .status());
     }
+    TRY(AddOptimizerState(files, model));
     TRY(files.AddMetadata(model.fields > 0 ? kFieldFactorFormat : kFactorFormat, metadata));
     return Sha256Hex(weights + factors);
   });

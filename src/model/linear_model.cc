@@ -189,16 +189,21 @@ Result<SavedModel> SaveLinearModel(const std::filesystem::path& directory, const
                                    const json::object& metadata, bool text) {
   TRY(CheckFinite(model));
   return SaveModelFiles(directory, [&](ModelFiles& files) -> Result<std::string> {
-    TRY_ASSIGN(std::string digest, files.Add("weights.bin", [&](int fd) {
-      return WriteWithDigest(fd, EncodeLinearModel(model));
-    }));
-    if (text) {
-      TRY(files.Add("weights.txt", [&](int fd) { return WriteWithDigest(fd, TextOf(model)); })
-              .status());
-    }
+    TRY_ASSIGN(std::string digest, AddLinearFiles(files, model, text));
     TRY(files.AddMetadata(kLinearFormat, metadata));
     return digest;
   });
+}
+
+Result<std::string> AddLinearFiles(ModelFiles& files, const LinearModel& model, bool text) {
+  TRY_ASSIGN(std::string digest, files.Add("weights.bin", [&](int fd) {
+    return WriteWithDigest(fd, EncodeLinearModel(model));
+  }));
+  if (text) {
+    TRY(files.Add("weights.txt", [&](int fd) { return WriteWithDigest(fd, TextOf(model)); })
+            .status());
+  }
+  return digest;
 }
 
 Result<LinearModel> ReadLinearModel(const std::filesystem::path& given) {

@@ -17,6 +17,8 @@
 
 namespace shoal::model {
 
+class ModelFiles;
+
 inline constexpr uint32_t kMaxModelClasses = 1u << 16;
 inline constexpr uint64_t kMaxLinearWeights = 1ull << 32;
 // The largest range of features that is accepted from a file with few entries.
@@ -65,6 +67,9 @@ Status CheckFinite(const LinearModel& model);
 // CheckFinite.
 Result<SavedModel> SaveLinearModel(const std::filesystem::path& directory, const LinearModel& model,
                                    const json::object& metadata, bool text);
+
+// The same files but model.json, for a model with more of them. Returns the digest.
+Result<std::string> AddLinearFiles(ModelFiles& files, const LinearModel& model, bool text);
 
 // Reads the weights.bin of a model directory, or that file. NotFound; DataLoss for anything that is
 // not a complete model, or names features beyond the available address space. Takes memory for the

@@ -29,9 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMetadata = "model.json";
 // The files of models of all kinds. model.json is last: it lists the digests of the others.
-constexpr std::array<std::string_view, 9> kFiles = {"vectors.bin", "vectors.txt", "vocab.txt",
-                                                    "weights.bin", "weights.txt", "factors.bin",
-                                                    "libfm.txt",   "xlearn.txt",  "model.json"};
+constexpr std::array<std::string_view, 10> kFiles = {
+    "vectors.bin", "vectors.txt", "vocab.txt",  "weights.bin",   "weights.txt",
+    "factors.bin", "libfm.txt",   "xlearn.txt", "optimizer.bin", "model.json"};
 constexpr size_t kMaxMetadata = 64 << 20;
 
 bool IsOurs(const fs::path& name) {

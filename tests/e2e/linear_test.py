@@ -50,6 +50,30 @@ class Linear(unittest.TestCase):
         self.assertEqual(code, 0, err)
         return out
 
+    def test_a_model_is_continued(self):
+        label = lambda x, rng: round(5e5 + 1e5 * (x + rng.gauss(0, 0.1)))  # noqa: E731
+        first = self.learn(label, "--epochs", "2")
+        for workers in ("1", "2"):
+            done = self.learn(label, "--epochs", "2", "--from", self.model, "--workers", workers)
+            self.assertLess(done["rmse"], 1.02 * first["rmse"])
+        with open(os.path.join(self.model, "model.json"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["from"]["epochs"], 4)
+        # A job file, whose paths are seen from where it lies.
+        with open(self.home.path("next.json"), "w", encoding="utf-8") as f:
+            json.dump({"name": "next", "framework": "shoal", "learn": {"algorithm": "linear", "from": "model", "validation": "10%"},
+                       "data": {"train": {"source": "train.csv", "format": "csv"}}, "roles": {"worker": {"replicas": 1}},
+                       "outputs": {"model": "next"}}, f)
+        code, out, err = self.home.run("run", self.home.path("next.json"), "--json", seconds=100)
+        self.assertEqual(code, 0, out + err)
+        with open(os.path.join(self.home.path("next"), "model.json"), encoding="utf-8") as f:
+            said = json.load(f)
+        self.assertEqual((said["from"]["epochs"], said["parameters"]["key"]), (6, "id"))
+        err = self.learn(label, "--from", self.model, "--loss", "poisson", code=2)
+        self.assertIn("learn.loss: got poisson, expected squared as in the model", err)
+        code, _, err = self.home.run("train", "fm", "--data", self.train, "--from", self.model, "--output", self.home.path("other"))
+        self.assertEqual(code, 2)
+        self.assertIn("was trained by linear, expected a model of fm", err)
+
     def test_numbers(self):
         done = self.learn(lambda x, rng: round(5e5 + 1e5 * (x + rng.gauss(0, 0.1))), "--epochs", "5")
         self.assertEqual(done["objective"], "squared")

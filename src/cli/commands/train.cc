@@ -258,6 +258,7 @@ constexpr const char* kLinearFooter = R"help(Examples:
   shoal train logistic --data train.svm --output model --workers 2 --servers 1 --json
   shoal train fm --data train.svm --test test.svm --output model --factors 16
   shoal train ffm --data train.ffm --test test.ffm --output model
+  shoal train linear --data newer.csv --from ages --output ages
 
 --loss says what is learnt: one of two classes (logistic, hinge), one of several (softmax), a number
 (squared, quantile) or a count (poisson); auto takes it from the labels of the first lines, and the

@@ -34,6 +34,16 @@ void AddMount(engine::Mount added, std::vector<engine::Mount>* mounts) {
 
 engine::Mount SamePath(const std::string& path, bool read_only) { return {path, path, read_only}; }
 
+// A model that is continued may be replaced by the output, so it gets no mount of its own below
+// one.
+void AddModelMount(const std::string& path, std::vector<engine::Mount>* mounts) {
+  if (path.empty()) return;
+  for (const engine::Mount& mount : *mounts) {
+    if (mount.source == mount.target && path.starts_with(mount.target + "/")) return;
+  }
+  AddMount(SamePath(ExistingPart(path), true), mounts);
+}
+
 // The directory of this machine to mount so that an output is written to it: the deepest existing
 // parent. "/" cannot be mounted, so the directory below it is created if no other exists.
 engine::Mount MountOfOutput(const fs::path& directory) {
@@ -81,6 +91,8 @@ engine::ContainerSettings MakeContainer(const job::Job& job) {
     for (const std::string& source : data.sources)
       AddMount(SamePath(ExistingPart(source), true), &container.mounts);
   }
+  if (const auto from = job.learn.find("from"); from != job.learn.end())
+    AddModelMount(from->second.text, &container.mounts);
   container.programs = job.framework != job::Framework::kShoal;
   return container;
 }

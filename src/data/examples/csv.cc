@@ -168,6 +168,11 @@ Status TakeSpecial(const CsvOptions& options, const std::vector<std::string>& na
   if (options.trained) {
     ignore(FindName(names, options.trained->weight), &columns->schema.weight);
     ignore(FindName(names, options.trained->key), &columns->schema.key);
+    if (options.keep_weights && !options.trained->weight.empty()) {
+      columns->weight = FindName(names, options.trained->weight);
+      if (columns->weight == CsvColumns::kNone)
+        return NoColumn("weight", options.trained->weight, names);
+    }
     if (!options.keep_keys) return Status::Ok();
     TRY_ASSIGN(columns->key, find("key", options.key));
     return Status::Ok();

@@ -48,6 +48,7 @@ struct CsvOptions {
   std::string weight = {};              // column of weights, by name or number; empty: none
   std::string key = {};                 // likewise, of the examples' keys
   bool keep_keys = false;               // store ExampleSet::keys
+  bool keep_weights = false;            // with `trained`: read its column of weights
   // The schema of the data that a model was trained on. It determines the label and the categorical
   // columns, and names the columns of files without a header: all of them, or all but the label.
   std::optional<CsvSchema> trained = std::nullopt;

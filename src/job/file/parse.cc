@@ -176,6 +176,8 @@ void ResolvePaths(const FieldLocations& places, const std::string& folder, const
   }
   for (auto& [name, directory] : job->outputs) resolve("outputs." + name, &directory);
   for (std::string& volume : job->container.volumes) resolve("container.volumes", &volume);
+  if (const auto from = job->learn.find("from"); from != job->learn.end())
+    resolve("learn.from", &from->second.text);
   resolve("files", &job->files);
   resolve("marathon.authorities", &job->marathon.authorities);
 }

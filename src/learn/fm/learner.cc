@@ -100,6 +100,10 @@ float FmLearner::BiasOf(const float* bias) const {
   return logistic::FtrlWeight(linear_rule_, bias);
 }
 
+float FmLearner::InitialWeight(uint32_t feature, size_t slot) const {
+  return InitialFactor(rule_, feature, static_cast<uint32_t>(slot) - 1);
+}
+
 float FmLearner::FieldGradients(const float* weights, const float* shift, const Row& row,
                                 float* gradients, float* shifted) const {
   const size_t slots = slots_.size();

@@ -33,6 +33,7 @@ class FmLearner : public sparse::Learner {
   const std::vector<sparse::Slot>& slots() const override { return slots_; }
   float Gradients(const float* weights, const float* shift, const Row& row, float* gradients,
                   float* shifted) const override;
+  float InitialWeight(uint32_t feature, size_t slot) const override;
 
  protected:
   // For learn/ffm: with `kernels` for the pairs, and with vectors for `fields` fields unless that

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "learn/algorithm.h"
 #include "learn/params/param_fields.h"
+#include "learn/sparse/base_model.h"
 #include "learn/sparse/job.h"
 #include "learn/task/parameter_server.h"
 #include "learn/task/task.h"
@@ -30,13 +31,25 @@ struct AlgorithmOf {
     return params;
   }
 
+  // With what a model that is continued was trained with.
+  static Result<Params> ParseWithBase(const LearnValues& learn, std::string_view file) {
+    if (FromIn(learn).empty()) return Parse(learn, file);
+    TRY(Parse(learn, file).status());
+    TRY_ASSIGN(const json::object metadata, ReadBaseMetadata(FromIn(learn)));
+    TRY_ASSIGN(const LearnValues all,
+               ContinueLearn(ParamsOf(Params::Fields()), learn, file, Params::kName, metadata));
+    return Parse(all, file);
+  }
+
   static Status Validate(const job::Job& job, DataLocation data) {
-    TRY_ASSIGN(const Params params, Parse(job.learn, job.file));
+    TRY_ASSIGN(const Params params, data == DataLocation::kLocal
+                                        ? ParseWithBase(job.learn, job.file)
+                                        : Parse(job.learn, job.file));
     return ValidateJob(job, params, Params::kName, data);
   }
 
   static Status Train(Task& task) {
-    TRY_ASSIGN(Params params, Parse(task.learn, ""));
+    TRY_ASSIGN(Params params, ParseWithBase(task.learn, ""));
     TRY(ResolveLoss(task.data, &params));
     TRY_ASSIGN(const Learner learner, Learner::Make(params));
     return TrainAsWorker(task,

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "data/corpus/corpus.h"
+#include "learn/sparse/base_model.h"
+#include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/objective/label_guess.h"
 #include "learn/sparse/objective/labels.h"
 #include "learn/sparse/worker.h"
@@ -48,6 +50,21 @@ Status ValidateData(const Files& files, const CommonParams& params, DataLocation
     TRY(OptionsOf(params, format, corpus, true).status());
   }
   return Status::Ok();
+}
+
+// That the data is what the model that is continued learns from.
+Status CheckBaseData(const Files& files, const CommonParams& params) {
+  if (params.from.empty()) return Status::Ok();
+  TRY_ASSIGN(const json::object metadata, ReadBaseMetadata(params.from));
+  CommonParams as_trained = params;
+  TRY_ASSIGN(as_trained.trained, CsvSchemaFromJson(metadata));
+  TRY(CheckSameFormat(params.from, as_trained.trained, files.format));
+  if (!as_trained.trained) return Status::Ok();
+  as_trained.continues = true;
+  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(files.train));
+  TRY_ASSIGN(const data::ExampleOptions options,
+             OptionsOf(as_trained, data::ExampleFormat::kCsv, corpus, true));
+  return CheckSameColumns(params.from, *as_trained.trained, options.csv->schema);
 }
 
 json::object ResultOf(const Task& task, const WorkerOutcome& outcome, const Target& target) {
@@ -113,6 +130,7 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
   if (params.class_weight != "balanced") TRY(ParseClassWeights(params.class_weight).status());
   CommonParams resolved = params;
   if (data == DataLocation::kLocal) TRY(ResolveLoss(job.data, &resolved));
+  if (data == DataLocation::kLocal) TRY(CheckBaseData(files, params));
   TRY(ValidateData(files, resolved, data));
   return CheckModelDestination(output->second, data == DataLocation::kLocal);
 }

@@ -121,6 +121,9 @@ class Learner {
   // that margin, and in `shifted` by how much it is above the margin of the weights less `shift`.
   virtual float Gradients(const float* weights, const float* shift, const Row& row,
                           float* gradients, float* shifted) const = 0;
+  // Of a slot behind the first: the weight of a feature that was never seen, which the state's
+  // value is beside.
+  virtual float InitialWeight(uint32_t /*feature*/, size_t /*slot*/) const { return 0; }
   // More than one: the features of a state are those of softmax_learner.h.
   virtual uint32_t classes() const { return 1; }
   // All fields of rows are below; 0: fields mean nothing.

@@ -122,6 +122,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   csv.label_needed = training;
   csv.weight = params.weight;
   csv.key = params.key;
+  csv.keep_weights = params.continues;
   csv.keep_keys = !training && !params.key.empty();
   csv.trained = params.trained;
   TRY_ASSIGN(options.csv, data::CsvColumns::Make(corpus, csv));

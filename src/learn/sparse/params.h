@@ -26,6 +26,8 @@ struct ObjectiveParams {
   int64_t patience = 3;
   std::string fold;        // "2/5": the second fifth is held out
   bool validates = false;  // there is such a share, or data.validation; set by RunWorker
+  std::string from;        // a saved model to continue
+  bool keep_optimizer = true;
 };
 
 // Plain data; an algorithm's own parameters derive from it.
@@ -40,7 +42,8 @@ struct CommonParams : ObjectiveParams {
   std::string delimiter = "comma";
   std::string header = "auto";
   std::optional<data::CsvSchema> trained;  // what the five and `label` came to in training
-  int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
+  bool continues = false;  // `trained` is that of a model that learns from the data, weights too
+  int64_t threads = 0;     // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
   int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers
@@ -117,6 +120,13 @@ std::vector<ParamField<Params>> ObjectiveFields(std::string_view loss) {
       {{"patience", "", kInt, 1, 100000, false, "", "3",
         "With validation: epochs without a lower loss after which the training ends."},
        &Params::patience},
+      {{"from", "", kText, 0, 0, false, "", "",
+        "A saved model to continue: a directory, or a folder of a store. Columns, classes, scales "
+        "and the parameters that are not given are the model's."},
+       &Params::from},
+      {{"keep_optimizer", "", kBool, 0, 0, false, "", "true",
+        "Save the optimizer's state beside the model, without which it cannot be continued."},
+       &Params::keep_optimizer},
       {{"fold", "", kText, 0, 0, false, "", "",
         "I/K: the I-th of K random parts is not learnt from but measured at the end, by one "
         "worker; "

@@ -40,6 +40,9 @@ class SoftmaxLearner final : public Learner {
                   float* shifted) const override {
     return one_.Gradients(weights, shift, row, gradients, shifted);
   }
+  float InitialWeight(uint32_t feature, size_t slot) const override {
+    return one_.InitialWeight(feature, slot);
+  }
   // `features` of the state, with those of the biases.
   model::FactorModel EmptyModel(uint64_t features) const override;
   void FillModel(const float* state, uint64_t first, uint64_t count,

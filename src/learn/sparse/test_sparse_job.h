@@ -205,6 +205,7 @@ class SparseJob : public testing::Test {
     setup.params = params_;
     setup.algorithm = by_field_ ? "ffm" : factorize_ ? "fm" : "logistic";
     setup.params.keep_fields = by_field_;
+    if (!from_.empty()) setup.params.from = (dir_.path() / from_).string();
     fm::Params factors = fm_;
     logistic::Params weights = linear_;
     ffm::Params by_field = ffm_;
@@ -266,9 +267,9 @@ class SparseJob : public testing::Test {
     return client;
   }
 
-  Result<Predictions> PredictTest() {
-    TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(dir_.path() / "model"));
-    TRY_ASSIGN(const json::object metadata, model::ReadModelMetadata(dir_.path() / "model"));
+  Result<Predictions> PredictTest(const char* output = "model") {
+    TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(dir_.path() / output));
+    TRY_ASSIGN(const json::object metadata, model::ReadModelMetadata(dir_.path() / output));
     return Predict(model, metadata, {test_.string()}, {"", 3});
   }
 
@@ -289,6 +290,7 @@ class SparseJob : public testing::Test {
   std::vector<std::string> sources_ = {train_.string()};
   std::vector<std::string> validation_;
   bool uses_test_ = true;
+  std::string from_;  // a model to continue, in dir_
   // By worker; empty: as all.
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "learn/sparse/base_model.h"
 #include "learn/task/memory.h"
 
 namespace shoal::learn::sparse {
@@ -93,7 +94,9 @@ uint64_t Training::Rounds() const {
 void Training::ShuffleExamples(Thread& thread) {
   const size_t size = train_[thread.index].set.size();
   const uint64_t shard = static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index;
-  uint64_t random = Mix(Mix(static_cast<uint64_t>(setup_.params.seed) + Mix(shard)) + epoch_);
+  const uint64_t before = setup_.meaning.base == nullptr ? 0 : setup_.meaning.base->epochs;
+  uint64_t random =
+      Mix(Mix(static_cast<uint64_t>(setup_.params.seed) + Mix(shard)) + epoch_ + before);
   if (setup_.workers > 1) std::swap(thread.before, thread.order);
   thread.order.resize(size);
   std::iota(thread.order.begin(), thread.order.end(), 0u);
@@ -408,7 +411,11 @@ void Training::EndEpoch() {
     if (setup_.workers > 1 && setup_.index == 0) {
       if (const Status taken = table_->TakeAll(); !taken.ok()) Fail(taken);
     }
-    const Result<Quality> validated = validation_.Add(quality.epoch, Model());
+    const Result<Quality> validated =
+        validation_.Add(quality.epoch, Model(), [this](model::FactorModel* best) {
+          if (!setup_.params.keep_optimizer) return;
+          KeepOptimizerState(*setup_.learner, table_->state(), table_->bias(), best);
+        });
     if (!validated.ok()) Fail(validated.status());
     if (validated.ok()) quality.validation = *validated;
   }
@@ -454,7 +461,7 @@ void Training::Fail(const Status& status) {
   failed_.store(true);
 }
 
-model::FactorModel Training::Model() const {
+model::FactorModel Training::Model(bool with_optimizer) const {
   const Learner& learner = *setup_.learner;
   const uint64_t features = table_->features();
   model::FactorModel model = learner.EmptyModel(features);
@@ -466,6 +473,7 @@ model::FactorModel Training::Model() const {
     const uint64_t end = features * (part + 1) / train_.size();
     learner.FillModel(table_->state(), begin, end - begin, &model);
   });
+  if (with_optimizer) KeepOptimizerState(learner, table_->state(), table_->bias(), &model);
   return model;
 }
 

@@ -60,8 +60,9 @@ class Training {
   // Of this worker, in this life.
   ExchangeCost MeasureExchange() const;
 
-  // What the state stands for; computed by all threads.
-  model::FactorModel Model() const;
+  // What the state stands for, with the optimizer's own if that is asked for; computed by all
+  // threads.
+  model::FactorModel Model(bool with_optimizer = false) const;
 
  private:
   struct Thread {

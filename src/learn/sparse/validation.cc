@@ -174,14 +174,18 @@ void Validation::Count(double loss, uint64_t epoch) {
   if (epoch - state_.improved_epoch >= patience) epochs_ = epoch;
 }
 
-Result<Quality> Validation::Add(uint64_t epoch, model::FactorModel model) {
+Result<Quality> Validation::Add(uint64_t epoch, model::FactorModel model,
+                                const std::function<void(model::FactorModel*)>& complete) {
   Quality quality = MeasureModel(model, setup_.meaning.target, examples_);
   TRY_ASSIGN(const std::optional<double> loss, Share(epoch, quality));
   if (!loss) return quality;
   if (std::isnan(*loss)) return Diverged("validation loss");
   quality.loss = *loss;
   Count(*loss, epoch);
-  if (state_.best_epoch == epoch && setup_.index == 0) best_model_ = std::move(model);
+  if (state_.best_epoch == epoch && setup_.index == 0) {
+    complete(&model);
+    best_model_ = std::move(model);
+  }
   return quality;
 }
 

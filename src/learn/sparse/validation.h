@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -44,7 +45,9 @@ class Validation {
   // Measures the model of an epoch's end and waits for what the other workers have measured, until
   // this one is to stop. The quality on this worker's examples, with the loss on all. Errors of the
   // servers; FailedPrecondition if the loss is not a number.
-  Result<Quality> Add(uint64_t epoch, model::FactorModel model);
+  // `complete` adds what only the best model needs.
+  Result<Quality> Add(uint64_t epoch, model::FactorModel model,
+                      const std::function<void(model::FactorModel*)>& complete);
 
   // How many epochs are trained: fewer than asked for from when the last is known.
   uint64_t epochs() const { return epochs_; }

@@ -4,17 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
-#include <numeric>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/examples/classes.h"
 #include "learn/preflight.h"
+#include "learn/sparse/base_model.h"
 #include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
+#include "learn/sparse/exchange/job_completion.h"
 #include "learn/sparse/objective/labels.h"
 #include "learn/sparse/softmax_learner.h"
 #include "learn/sparse/training.h"
@@ -25,13 +23,6 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr auto kPoll = std::chrono::milliseconds(1);
-constexpr auto kSlowPoll = std::chrono::milliseconds(20);
-// How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
-constexpr auto kDrainTimeout = std::chrono::seconds(4);
-
-constexpr auto kPollInterval = std::chrono::milliseconds(50);  // whether a server came back
-constexpr int kPollsBetweenPublishes = 20;
 constexpr uint64_t kPage = 4096;
 constexpr int64_t kMostValidatedEpochs = 100;
 constexpr uint64_t kMostClassWeights = 1u << 27;
@@ -53,7 +44,8 @@ FeatureExtent WithDefaults(const CommonParams& params, FeatureExtent seen) {
 }
 
 Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uint64_t parts,
-                                  const std::vector<LoadedShard>& shards, const Loss& loss) {
+                                  const std::vector<LoadedShard>& shards,
+                                  const DataMeaning& meaning) {
   PartSummary share;
   share.corpus = corpus.fingerprint();
   share.files = corpus.files().size();
@@ -68,7 +60,8 @@ Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uin
     share.columns.resize(std::max(share.columns.size(), shard.set.columns.size()));
     for (size_t i = 0; i < shard.set.columns.size(); ++i)
       share.columns[i].Merge(shard.set.columns[i]);
-    CountLabels(shard.set, loss, &share);
+    CountLabels(shard.set, meaning.target.loss,
+                meaning.columns ? meaning.columns->classes : std::vector<std::string>(), &share);
   }
   return share;
 }
@@ -111,16 +104,21 @@ Result<Data> ReadData(WorkerSetup& setup) {
   const data::Corpus& corpus = near.corpus;
   Data data;
   TRY_ASSIGN(data.options, OptionsOf(setup.params, setup.format, corpus, true));
-  if (data.options.csv != nullptr) setup.meaning.columns = data.options.csv->schema;
+  if (data.options.csv != nullptr && setup.meaning.base == nullptr)
+    setup.meaning.columns = data.options.csv->schema;
+  if (setup.meaning.base != nullptr && setup.meaning.base->columns)
+    TRY(CheckSameColumns(setup.params.from, *setup.meaning.base->columns,
+                         data.options.csv->schema));
   const bool rows = setup.normalization == Normalization::kRows;
   TRY_ASSIGN(data.train, LoadShards(corpus, part, workers, threads, data.options, rows));
   for (LoadedShard& shard : data.train) {
-    if (setup.meaning.target.loss.kind == LossKind::kSoftmax && shard.set.classes.empty())
+    const bool indexed = !shard.set.classes.empty() ||
+                         (setup.meaning.base != nullptr && setup.meaning.base->columns);
+    if (setup.meaning.target.loss.kind == LossKind::kSoftmax && !indexed)
       TRY(data::IndexLabels(&shard.set));
   }
   TRY(SplitData(setup, &data));
-  TRY_ASSIGN(setup.share,
-             SummarizePart(whole, part, workers, data.train, setup.meaning.target.loss));
+  TRY_ASSIGN(setup.share, SummarizePart(whole, part, workers, data.train, setup.meaning));
   data.corpus = corpus;
   return data;
 }
@@ -145,6 +143,14 @@ Status HashForClasses(WorkerSetup& setup, bool chosen, Data* data) {
     for (LoadedShard& shard : *shards) data::SetLabels(setup.meaning.columns->classes, &shard.set);
   }
   return Status::Ok();
+}
+
+// Their meaning, and with several classes a number of features that suits it.
+Status GiveLabels(WorkerSetup& setup, const DatasetSummary& agreed, bool chosen, Data* data) {
+  const auto shards = {&data->train, &data->validation, &data->held_out};
+  if (setup.meaning.base != nullptr) return NameLabelsAsBase(setup, shards);
+  TRY(NameLabels(agreed, data->options.raw_labels, &setup, shards));
+  return HashForClasses(setup, chosen, data);
 }
 
 // That of the columns, if that is asked for, from what all workers have seen of them.
@@ -174,6 +180,7 @@ Result<std::vector<LoadedShard>> ReadAsTrained(const WorkerSetup& setup,
   TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(files));
   CommonParams as_trained = setup.params;
   as_trained.trained = setup.meaning.columns;
+  as_trained.continues = false;
   TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, corpus, true));
   const auto threads = static_cast<uint64_t>(setup.params.threads);
   const bool rows = setup.normalization == Normalization::kRows;
@@ -212,6 +219,17 @@ Result<std::vector<Position>> StartingPositions(const WorkerSetup& setup) {
 bool IsResumed(const std::vector<Position>& from) {
   return std::any_of(from.begin(), from.end(),
                      [](const Position& at) { return !(at == Position{}); });
+}
+
+// How many epochs the model has learnt for, and those of the model that it continues.
+void AddEpochs(const WorkerSetup& setup, const std::vector<EpochQuality>& curve,
+               const WorkerOutcome& outcome, json::object* metadata) {
+  const uint64_t last = curve.empty() ? 0 : curve.back().epoch;
+  (*metadata)["training"].as_object()["epochs"] =
+      outcome.best_epoch > 0 ? outcome.best_epoch : last;
+  const BaseModel* const base = setup.meaning.base;
+  if (base == nullptr) return;
+  (*metadata)["from"] = {{"model", base->path}, {"digest", base->digest}, {"epochs", base->epochs}};
 }
 
 json::object MetadataOf(const WorkerSetup& setup, const Training& training,
@@ -257,6 +275,7 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
                                                     {"waiting_share", cost.waited},
                                                     {"bytes_per_example", cost.bytes_per_example}};
   }
+  AddEpochs(setup, training.curve(), outcome, &metadata);
   metadata["target"] = ToJson(setup.meaning.target);
   if (setup.meaning.columns)
     metadata["data"].as_object()["columns"] = ToJson(*setup.meaning.columns);
@@ -282,106 +301,6 @@ Status Save(const WorkerSetup& setup, const Training& training, const model::Fac
   return Status::Ok();
 }
 
-// What all workers have trained, as worker 0 hears it from the servers. A worker that was told to
-// end early comes again, and is waited for; one that ended for good without its part is an error.
-class JobProgress {
- public:
-  JobProgress(const WorkerSetup& setup, const DatasetSummary& all)
-      : setup_(setup),
-        epochs_(static_cast<uint64_t>(setup.params.epochs)),
-        examples_(all.examples),
-        trained_(all.examples.size()) {}
-
-  uint64_t trained() const {
-    return std::accumulate(trained_.begin(), trained_.end(), uint64_t{0});
-  }
-
-  // False as long as a worker has not told that it has trained all of its part.
-  Result<bool> Complete() {
-    const std::vector<int> ended = setup_.ended ? setup_.ended() : std::vector<int>{};
-    TRY(ReadProgress());
-    bool complete = true;
-    for (size_t worker = 0; worker < trained_.size(); ++worker) {
-      const TrainedCount numbers{trained_[worker], examples_[worker], epochs_, "examples"};
-      if (numbers.trained >= numbers.expected()) continue;
-      complete = false;
-      if (std::find(ended.begin(), ended.end(), static_cast<int>(worker)) != ended.end())
-        return CheckTrainedCount(numbers, fmt::format("worker {} has ended and", worker));
-    }
-    return complete;
-  }
-  // Asks about the workers that have not trained all of their part.
-  Status ReadProgress() {
-    for (size_t worker = 0; worker < trained_.size(); ++worker) {
-      if (trained_[worker] >= examples_[worker] * epochs_) continue;
-      TRY_ASSIGN(trained_[worker], ReadWorkerProgress(static_cast<int>(worker), trained_[worker]));
-    }
-    return Status::Ok();
-  }
-
- private:
-  // A server that came back may know less than was heard before.
-  Result<uint64_t> ReadWorkerProgress(int worker, uint64_t before) const {
-    const Result<std::string> bytes = setup_.client->GetProgress(worker);
-    if (bytes.status().code() == Code::kNotFound || (bytes.ok() && bytes->empty())) return before;
-    TRY(bytes.status());
-    TRY_ASSIGN(const std::vector<Position> at, DecodePositions(*bytes));
-    return std::max(before, TrainedBy(at));
-  }
-
-  const WorkerSetup& setup_;
-  const uint64_t epochs_;
-  const std::vector<uint64_t> examples_;  // of one pass, by worker
-  std::vector<uint64_t> trained_;
-};
-
-// Tells the servers where a worker that waits has come to, again whenever one came back, which may
-// have forgotten it, and every second: it is a notice, which is lost with a connection. Until
-// destroyed, in a thread of its own.
-class ProgressPublisher {
- public:
-  ProgressPublisher(ps::Client* client, std::string progress)
-      : thread_([client, progress = std::move(progress)](const std::stop_token& stop) {
-          std::mutex mu;  // not checked: only the thread's own
-          std::condition_variable_any stopped;
-          std::unique_lock lock(mu);
-          int64_t told = -1;  // at how many restarts
-          for (int look = 0; !stop.stop_requested(); ++look) {
-            const int64_t now = client->server_restarts();
-            const bool due = told != now || look % kPollsBetweenPublishes == 0;
-            if (due && client->SetProgress(progress).ok()) told = now;
-            stopped.wait_for(lock, stop, kPollInterval, [] { return false; });
-          }
-        }) {}
-
- private:
-  std::jthread thread_;
-};
-
-// Until all workers' changes are with the servers, or, where the job is to stop, for a while. The
-// first worker then knows what all have trained; the others stay until it does.
-Status AwaitOthers(const WorkerSetup& setup, bool drained, const std::vector<Position>& at,
-                   JobProgress* all) {
-  if (setup.workers == 1 || (drained && setup.index != 0)) return Status::Ok();
-  const ProgressPublisher teller(setup.client, EncodePositions(at));
-  bool complete = drained || setup.index != 0;
-  for (auto pause = kPoll; !complete && !setup.stop->load();
-       pause = std::min(pause * 2, kSlowPoll)) {
-    TRY_ASSIGN(complete, all->Complete());
-    if (!complete) std::this_thread::sleep_for(pause);
-  }
-  const bool stops = drained || !complete;
-  const Status met =
-      setup.client->Barrier("trained", stops ? Duration(kDrainTimeout) : Duration(kNoTimeout));
-  if (!stops) return met;
-  if (met.code() != Code::kDeadlineExceeded) TRY(met);
-  if (!met.ok()) {
-    LogWarning("other workers have not drained within {}; saving without their last examples",
-               FormatDuration(kDrainTimeout));
-  }
-  return all->ReadProgress();
-}
-
 Status CheckFinite(const model::FactorModel& model) {
   const auto finite = [](const auto& values) {
     return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
@@ -400,7 +319,9 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
     table->Adopt(0, 1);
   }
   const model::FactorModel* const best = training.validation().best_model();
-  const model::FactorModel model = best != nullptr ? *best : training.Model();
+  const model::FactorModel last =
+      best != nullptr ? model::FactorModel() : training.Model(setup.params.keep_optimizer);
+  const model::FactorModel& model = best != nullptr ? *best : last;
   TRY(CheckFinite(model));
   if (best != nullptr) {
     outcome->best_epoch = training.validation().state().best_epoch;
@@ -474,8 +395,10 @@ Status CheckFits(const WorkerSetup& setup, const Data& data) {
   const uint64_t copies = exchanges ? 3 : 1;
   const uint64_t weights = features * sizeof(float);
   const char* const advice = "hash the features to fewer (hash_bits), or take fewer factors";
-  // Half of the state is the optimizer's; the other half makes the model.
-  const uint64_t mapped = copies * features * state + features * state / 2 + weights;
+  // Half of the state is the optimizer's, of which a copy may be saved; the other half makes the
+  // model.
+  const uint64_t saved = setup.params.keep_optimizer ? 2 : 1;
+  const uint64_t mapped = copies * features * state + saved * features * state / 2 + weights;
   TRY(CheckMemory(mapped, FreeAddressSpace(), advice));
   const uint64_t free = FreeMemory();
   if (mapped <= free) return Status::Ok();
@@ -486,7 +409,44 @@ Status CheckFits(const WorkerSetup& setup, const Data& data) {
           : std::min(features * state, PagesOf(data.train, state * setup.learner->classes(),
                                                setup.share.extent.features) *
                                            kPage);
-  return CheckMemory(copies * written + written / 2 + weights, free, advice);
+  return CheckMemory(copies * written + saved * written / 2 + weights, free, advice);
+}
+
+// What a model that is continued decides of the data.
+Status UseBase(const BaseModel& base, WorkerSetup* setup) {
+  TRY(CheckSameFormat(base.path, base.columns, NameOf(setup->format)));
+  if (base.target.loss.kind != setup->meaning.target.loss.kind) {
+    return InvalidArgument(fmt::format("loss: got {}, expected {} as in the model {}",
+                                       NameOf(setup->meaning.target.loss.kind),
+                                       NameOf(base.target.loss.kind), base.path));
+  }
+  setup->meaning = {base.columns, base.target, &base};
+  setup->params.trained = base.columns;
+  setup->params.continues = base.columns.has_value();
+  setup->params.hash_bits = base.model.linear.hash_bits;
+  return Status::Ok();
+}
+
+// The data may have features that the model has not, but no more fields.
+Status ExtendBase(WorkerSetup* setup) {
+  const model::FactorModel& model = setup->meaning.base->model;
+  FeatureExtent& extent = setup->share.extent;
+  extent.features = std::max(extent.features, model.linear.features());
+  if (!setup->params.keep_fields) return Status::Ok();
+  if (extent.fields > model.fields) {
+    return InvalidArgument(
+        fmt::format("the data has fields up to {}, expected less than {} as in the model {} that "
+                    "is continued",
+                    extent.fields - 1, model.fields, setup->meaning.base->path));
+  }
+  extent.fields = model.fields;
+  return Status::Ok();
+}
+
+Status NoExamples() {
+  return InvalidArgument(
+      "the training data holds no example with a feature; libsvm has lines of `LABEL NUMBER:VALUE "
+      "…`, see docs/formats/examples.md for the others");
 }
 
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummary& agreed,
@@ -500,6 +460,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed = IsResumed(from);
   if (resumed) TRY(table->Connect());
+  if (setup.meaning.base != nullptr && !resumed) TRY(BeginFromBase(setup, table.get()));
   for (auto* const shards : {&data.held_out, &data.validation}) {
     for (LoadedShard& shard : *shards) DropFeaturesFrom(features, &shard.set);
   }
@@ -546,6 +507,11 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)
     setup.params.hash_bits = kCsvHashBits;
   setup.meaning.target.loss = LossFor(setup.params);
+  std::optional<BaseModel> base;
+  if (!setup.params.from.empty()) {
+    TRY_ASSIGN(base, ReadBaseModel(setup.params.from));
+    TRY(UseBase(*base, &setup));
+  }
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
@@ -557,19 +523,13 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
     setup.params.epochs = setup.params.validates ? kMostValidatedEpochs
                                                  : EpochsFor(agreed.total(), setup.normalization);
   }
-  TRY(NameLabels(agreed, data.options.raw_labels, &setup,
-                 {&data.train, &data.validation, &data.held_out}));
-  TRY(HashForClasses(setup, given.params.hash_bits != 0, &data));
+  TRY(GiveLabels(setup, agreed, given.params.hash_bits != 0, &data));
   TRY(WeighExamples(setup, agreed, &data.train));
   TRY(ScaleColumns(setup, agreed, &data));
   TRY(ReadHeldOut(setup, &data));
   setup.share.extent = WithDefaults(setup.params, agreed.extent);
-  if (setup.share.extent.features == 0 || agreed.total() == 0) {
-    return InvalidArgument(
-        "the training data holds no example with a feature; libsvm has lines of `LABEL "
-        "NUMBER:VALUE …`, "
-        "see docs/formats/examples.md for the others");
-  }
+  if (setup.meaning.base != nullptr) TRY(ExtendBase(&setup));
+  if (setup.share.extent.features == 0 || agreed.total() == 0) return NoExamples();
   std::unique_ptr<Learner> own_learner;
   if (setup.params.keep_fields) {
     TRY_ASSIGN(own_learner, setup.learner->ForFields(setup.share.extent.fields));

@@ -25,10 +25,13 @@
 
 namespace shoal::learn::sparse {
 
+struct BaseModel;
+
 // What columns and labels came to mean.
 struct DataMeaning {
   std::optional<data::CsvSchema> columns;  // of csv
   Target target;
+  const BaseModel* base = nullptr;  // the model that is continued; null: none; not owned
 };
 
 // May be empty.

@@ -69,6 +69,8 @@ ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outp
 # What must have been done before a command, since another example undid it.
 BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
           "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model",
+          "shoal train linear --data newer.csv --from ages --output ages":
+              "shoal train linear --data people.csv --label age --output ages",
           "shoal show ./model --top 50": "shoal train logistic --data train.svm --output model"}
 
 # Commands whose examples are about files and models; the others' are about jobs.
@@ -126,7 +128,7 @@ spec:
 FILES = {
     "password.txt": "hunter2\n", "events.jsonl": EVENTS, "key.json": "{}\n", "policy.json": "{}\n", "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
     "test.libsvm": SPARSE, "new.libsvm": SPARSE, "new.svm": SPARSE, "train.ffm": FIELDS, "test.ffm": FIELDS,
-    "people.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
+    "people.csv": PEOPLE, "newer.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
     "job.yaml": JOB, "nightly.yaml": JOB, "jobs.yaml": SEVERAL, "train.sbatch": SCRIPT, "metronome.json": METRONOME,
     "trainjob.yaml": TRAIN_JOB, "runtime.yaml": RUNTIME, "train.py": "print('trained')\n",

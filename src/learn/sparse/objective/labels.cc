@@ -77,7 +77,8 @@ Result<std::vector<double>> ClassWeights(const WorkerSetup& setup, const Dataset
 }  // namespace
 
 // Adds what a set has of each class, or its labels that are numbers.
-void CountLabels(const data::ExampleSet& set, const Loss& loss, PartSummary* share) {
+void CountLabels(const data::ExampleSet& set, const Loss& loss,
+                 const std::vector<std::string>& named, PartSummary* share) {
   data::ColumnSummary weights;
   for (size_t i = 0; i < set.weights.size(); ++i) weights.Add(static_cast<double>(set.weights[i]));
   share->weights.Merge(weights);
@@ -87,16 +88,17 @@ void CountLabels(const data::ExampleSet& set, const Loss& loss, PartSummary* sha
       labels.Add(set.label_offset + static_cast<double>(set.labels[i]));
     return share->labels.Merge(labels);
   }
-  std::vector<uint64_t> counts(std::max<size_t>(2, set.classes.size()));
+  const std::vector<std::string>& names = set.classes.empty() ? named : set.classes;
+  std::vector<uint64_t> counts(std::max<size_t>(2, names.size()));
   for (size_t i = 0; i < set.size(); ++i) ++counts[static_cast<size_t>(set.labels[i])];
-  if (set.classes.empty() && share->classes.empty()) {  // -1 and 0, and 1
+  if (names.empty() && share->classes.empty()) {  // -1 and 0, and 1
     share->class_counts.resize(2);
     for (size_t c = 0; c < 2; ++c) share->class_counts[c] += counts[c];
   }
-  for (size_t c = 0; c < set.classes.size(); ++c) {
-    const auto known = std::find(share->classes.begin(), share->classes.end(), set.classes[c]);
+  for (size_t c = 0; c < names.size(); ++c) {
+    const auto known = std::find(share->classes.begin(), share->classes.end(), names[c]);
     const auto place = static_cast<size_t>(known - share->classes.begin());
-    if (known == share->classes.end()) share->classes.push_back(set.classes[c]);
+    if (known == share->classes.end()) share->classes.push_back(names[c]);
     share->class_counts.resize(share->classes.size());
     share->class_counts[place] += counts[c];
   }
@@ -131,6 +133,25 @@ Status NameLabels(const DatasetSummary& all, bool named, WorkerSetup* setup,
     for (LoadedShard& shard : *shards) data::SetLabels(names, &shard.set);
   }
   (setup->meaning.columns ? setup->meaning.columns->classes : target.classes) = std::move(names);
+  return Status::Ok();
+}
+
+Status NameLabelsAsBase(const WorkerSetup& setup,
+                        std::initializer_list<std::vector<LoadedShard>*> data) {
+  const Target& target = setup.meaning.target;
+  for (auto* const shards : data) {
+    for (LoadedShard& shard : *shards) {
+      if (target.loss.predicts_numbers()) ScaleLabels(target.scale, &shard.set);
+      if (target.classes.empty()) continue;
+      for (const std::string& name : shard.set.classes) {
+        if (!std::isnan(data::LabelOf(name, target.classes))) continue;
+        return InvalidArgument(fmt::format(
+            "label: got {}, which is none of the {} classes of the model {} that is continued",
+            name, target.classes.size(), setup.params.from));
+      }
+      data::SetLabels(target.classes, &shard.set);
+    }
+  }
   return Status::Ok();
 }
 

@@ -15,14 +15,21 @@
 
 namespace shoal::learn::sparse {
 
-// Adds what a set has of each class, or its labels that are numbers, and its weights.
-void CountLabels(const data::ExampleSet& set, const Loss& loss, PartSummary* share);
+// Adds what a set has of each class, or its labels that are numbers, and its weights. `named`: the
+// classes whose indices labels are already, else empty.
+void CountLabels(const data::ExampleSet& set, const Loss& loss,
+                 const std::vector<std::string>& named, PartSummary* share);
 
 // Gives the labels of `data` their meaning and sets the target's scale or classes, or those of
 // setup.meaning.columns. `named`: labels are indices of the sets' classes. InvalidArgument for
 // labels that are all alike, and for a number of classes that the loss does not have.
 Status NameLabels(const DatasetSummary& all, bool named, WorkerSetup* setup,
                   std::initializer_list<std::vector<LoadedShard>*> data);
+
+// The same for a training that continues a model, whose meanings setup.meaning has. InvalidArgument
+// for a class that the model has not.
+Status NameLabelsAsBase(const WorkerSetup& setup,
+                        std::initializer_list<std::vector<LoadedShard>*> data);
 
 // Of setup.meaning.target; 1 unless the loss is softmax.
 size_t ClassesOf(const WorkerSetup& setup);
