@@ -16,6 +16,7 @@ _METRONOME = "needs Metronome; tests/e2e/metronome_test.py runs it with a double
 _FRAMEWORK = "needs the framework; script/test --matrix runs it"
 _NUMPY = "needs numpy or PyTorch and the Python module; tests/e2e/python/embedding_test.py runs it"
 _SERVER = "serves until it is stopped, or needs such a server; tests/e2e/server runs it"
+_CATALOG = "needs a server with a catalogue; tests/e2e/server/catalog_test.py runs such commands"
 _STORE = "needs an S3 server; tests/e2e/stores/s3_test.py runs it with one"
 _IMAGE = "the program is in its image only"
 _SMALL = "the job of the tests has two workers and no such line"
@@ -110,6 +111,34 @@ INSTEAD = {
     "shoal data ls 's3://bucket/news/part-*.txt'": ("shoal data ls 'news/*'", 0, _STORE),
     "shoal data schema s3://bucket/people.csv": ("shoal data schema people.csv", 0, _STORE),
     "shoal data copy s3://bucket/news/ news/": ("shoal data copy news/ copied/", 0, _STORE),
+    "shoal catalog create database ads --team ads --location s3://bucket/ads/":
+        ("shoal catalog create database --help | grep -q -e --location", 0, _CATALOG),
+    "shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv'":
+        ("shoal catalog create table --help | grep -q -e --source", 0, _CATALOG),
+    "shoal catalog create table ads.clicks --source /data/ads/clicks.csv":
+        ("shoal catalog create table --help | grep -q -e --credentials", 0, _CATALOG),
+    "shoal catalog ls ads": ("shoal catalog ls ads", 1, _CATALOG),
+    "shoal catalog show ads.clicks": ("shoal catalog show ads.clicks", 1, _CATALOG),
+    "shoal catalog drop ads.clicks": ("shoal catalog drop ads.clicks", 1, _CATALOG),
+    "shoal catalog grant ads.clicks --to team:research --columns label,age,city --rows \"city = 'Oslo' and age >= 18\" --expires 30d":
+        ("shoal catalog grant --help | grep -q -e --rows", 0, _CATALOG),
+    "shoal catalog grant ads.clicks --to team:research --columns age,city --rows \"city = 'Oslo'\" --expires 30d":
+        ("shoal catalog grant --help | grep -q -e --expires", 0, _CATALOG),
+    "shoal catalog grant ads.clicks --to team:research --columns age,city --rows \"age >= 18\"":
+        ("shoal catalog grant --help | grep -q -e --columns", 0, _CATALOG),
+    "shoal catalog revoke ads.clicks 5f0c11aa": ("shoal catalog revoke ads.clicks 5f0c11aa", 1, _CATALOG),
+    "shoal catalog who-can ads.clicks --column email": ("shoal catalog who-can ads.clicks --column email", 1, _CATALOG),
+    "shoal catalog mask ads.clicks city truncate:2": ("shoal catalog mask ads.clicks city truncate:2", 1, _CATALOG),
+    "shoal catalog mask ads.clicks email hash --except team:legal":
+        ("shoal catalog mask ads.clicks email hash --except team:legal", 1, _CATALOG),
+    "shoal catalog tag ads.clicks email pii": ("shoal catalog tag ads.clicks email pii", 1, _CATALOG),
+    "shoal catalog tag-policy ads pii hash --except team:legal":
+        ("shoal catalog tag-policy ads pii hash --except team:legal", 1, _CATALOG),
+    "shoal catalog tag-policy ads pii deny": ("shoal catalog tag-policy ads pii deny", 1, _CATALOG),
+    "shoal data copy 'gate://train/*' part/": ("shoal data copy 'gate://train/*' part/", 1, _CATALOG),
+    "shoal lineage clicks-1a2b3c": ("shoal lineage clicks-1a2b3c", 1, _CATALOG),
+    "shoal lineage s3://bucket/models/clicks": ("shoal lineage s3://bucket/models/clicks", 1, _CATALOG),
+    "shoal lineage --column ads.clicks.email": ("shoal lineage --column ads.clicks.email", 1, _CATALOG),
     "shoal submit job.yaml --server https://ml.example:7117 --team research":
         ("shoal submit job.yaml --server http://127.0.0.1:1 --team research", 3, _SERVER),
     "shoal submit job.yaml --set roles.worker.replicas=8 --engine kubernetes":
