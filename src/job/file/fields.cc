@@ -112,7 +112,7 @@ constexpr Field kFields[] = {
           "them, which is concatenated in this order. A pattern is replaced by the matching files, sorted "
           "by name, on the machine where the job is submitted.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},
-  {.path = "data.*.table", .type = Type::kText, .fallback = "none",
+  {.path = "data.*.table", .type = Type::kText, .most = 127, .fallback = "none",
    .doc = "A table of the server's catalogue, DATABASE.TABLE, in place of `source` ([catalog](catalog.md)). "
           "The job reads what its user may see of it.",
    .apply = [](V v, T t) { t.data->table = v.text; }},

@@ -22,6 +22,7 @@ PROGRAM = """\
 import hashlib, os, shutil, subprocess, sys, time
 shoal, orders, name = sys.argv[1:4]
 done = 0
+part = "part-" + os.environ["SHOAL_TASK"].split("/")[1]
 while True:
     lines = open(orders).read().split() if os.path.exists(orders) else []
     if "stop" in lines:
@@ -29,12 +30,12 @@ while True:
     if done > len(lines):
         time.sleep(0.05)
         continue
-    shutil.rmtree("part", ignore_errors=True)
-    copied = subprocess.run([shoal, "data", "copy", f"gate://{name}/*", "part/"], stderr=subprocess.PIPE)
+    shutil.rmtree(part, ignore_errors=True)
+    copied = subprocess.run([shoal, "data", "copy", f"gate://{name}/*", part + "/"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if copied.returncode != 0:
         print("refused", copied.stderr.decode().strip(), flush=True)
     else:
-        held = b"".join(open(os.path.join("part", f), "rb").read() for f in sorted(os.listdir("part")))
+        held = b"".join(open(os.path.join(part, f), "rb").read() for f in sorted(os.listdir(part)))
         print("read", len(held), hashlib.sha256(held).hexdigest(), flush=True)
     done += 1
 """
@@ -50,7 +51,7 @@ framework: shoal
 learn: {algorithm: logistic, epochs: 3, label: label}
 data: {train: {table: hr.people, columns: [label, age, city]}}
 outputs: {model: %s}
-roles: {worker: 2}
+roles: {worker: 2, server: 1}
 """
 
 
@@ -190,7 +191,7 @@ class CatalogTest(unittest.TestCase):
             self.assertIn("below a location of the database hr", refused)
         with self.subTest("only those who manage it change it"):
             self.shoal("catalog", "grant", "hr.people", "--to", "user:ada", "--columns", "age", token=self.kim)
-            refused = self.shoal("catalog", "grant", "hr.people", "--to", "user:ada", token=self.ada, code=4)
+            refused = self.shoal("catalog", "grant", "hr.people", "--to", "user:ada", token=self.ada, code=3)
             self.assertIn("is managed by its owner kim", refused)
             shown = self.shoal("catalog", "show", "hr.people", token=self.ada)
             self.assertNotIn("sources", shown)
