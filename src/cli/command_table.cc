@@ -1,3 +1,4 @@
+#include "cli/catalog/catalog_commands.h"
 #include "cli/commands/commands.h"
 #include "cli/internal/internal_commands.h"
 
@@ -37,6 +38,8 @@ const std::vector<Command>& Commands() {
       {"evaluate", "Models", AddEvaluate},
       {"predict", "Models", AddPredict},
       {"data", "Data", AddData},
+      {"catalog", "Data", AddCatalog, nullptr, true},
+      {"lineage", "Data", AddLineage, nullptr, true},
       {"server", "Server", AddServer},
       {"login", "Server", AddLogin},
       {"policy", "Server", AddPolicy, nullptr, true},
@@ -53,6 +56,7 @@ const std::vector<Command>& Commands() {
       {"mpi-worker", "", AddMpiWorker},
       {"mpi-agent", "", AddMpiAgent, CountArgsBeforeCommand},
       {"learn", "", AddLearn},
+      {"gate", "", AddGate},
       {"enter", "", AddEnter, CountArgsBeforeCommand},
   };
   return commands;

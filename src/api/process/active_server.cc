@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "api/catalog/catalog_services.h"
 #include "api/oidc/sign_in.h"
 #include "api/people/people.h"
 #include "api/people/policy.h"
@@ -41,6 +42,7 @@ class LeadingServer final : public ActiveServer {
     groups_.reset();
     observability_.reset();
     followers_.reset();
+    if (catalog_) catalog_->Unfollow();
     supervisor_.reset();
   }
 
@@ -49,7 +51,10 @@ class LeadingServer final : public ActiveServer {
     TRY(MakeSignIn());
     TRY(MakeSecrets());
     TRY(MakeEngines());
+    TRY_ASSIGN(catalog_,
+               CatalogServices::Start({&server_, options_.store, secrets_.get(), people_.get()}));
     TRY(StartSupervisor());
+    catalog_->Follow(supervisor_.get());
     TRY(StartGroups());
     TRY(StartFollowers());
     TRY_ASSIGN(observability_,
@@ -130,7 +135,7 @@ class LeadingServer final : public ActiveServer {
     options.clock = server_.clock;
     options.program = server_.program;
     options.self = options_.self;
-    options.secrets = secrets_.get();
+    options.secrets = catalog_->gates();
     options.task_user = [this](const std::string& team,
                                const std::string& engine) -> Result<std::optional<UserIds>> {
       TRY_ASSIGN(const Policy policy, policies_->Of(team));
@@ -167,6 +172,8 @@ class LeadingServer final : public ActiveServer {
     preparation_.engines = engines_.get();
     preparation_.policies = policies_.get();
     preparation_.home = home_;
+    preparation_.clock = server_.clock;
+    AddCatalog(&preparation_);
     controller::JobGroupsOptions options;
     options.store = options_.store;
     options.supervisor = supervisor_.get();
@@ -177,11 +184,18 @@ class LeadingServer final : public ActiveServer {
       TRY(CheckSubmitter(source));
       TRY_ASSIGN(ParsedJob parsed, PrepareJob(preparation_, source, member));
       controller::JobValidation validation = ValidationOf(preparation_, parsed);
+      TRY(catalog_->gates()->Keep(parsed.job, source.team, source.user));
       return controller::MadeJob{std::move(parsed.job), parsed.engine, parsed.directory,
                                  std::move(validation)};
     };
     TRY_ASSIGN(groups_, controller::JobGroups::Start(std::move(options)));
     return StartSchedules();
+  }
+
+  void AddCatalog(Backend* backend) {
+    backend->people = people_.get();
+    backend->tables = {catalog_->catalog(), catalog_->lineage(), catalog_->gates(),
+                       server_.gate_address};
   }
 
   Status StartSchedules() {
@@ -250,7 +264,7 @@ class LeadingServer final : public ActiveServer {
     backend.audit = &options_.store->audit();
     backend.supervisor = supervisor_.get();
     backend.engines = engines_.get();
-    backend.people = people_.get();
+    AddCatalog(&backend);
     backend.policies = policies_.get();
     backend.secrets = secrets_.get();
     backend.groups = groups_.get();
@@ -264,7 +278,7 @@ class LeadingServer final : public ActiveServer {
     backend.home = home_;
     backend.default_engine = server_.default_engine;
     backend.queues_file = server_.queues_file;
-    backend.version = server_.version;
+    backend.start.version = server_.version;
     backend.start.run = RandomHex(kRunBytes);
     backend.start.epoch = options_.lead.epoch;
     backend.stopping = [this] { return stopping_.load(); };
@@ -289,6 +303,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<controller::SecretVault> secrets_;
   std::optional<std::string> first_token_;
   std::unique_ptr<controller::EngineRegistry> engines_;
+  std::unique_ptr<CatalogServices> catalog_;
   std::unique_ptr<controller::Supervisor> supervisor_;
   std::vector<std::string> attached_;
   Backend preparation_;  // of jobs that are made later: engines, policies and home alone

@@ -49,6 +49,7 @@ struct ServerOptions {
   std::string secrets_key_command;         // prints it instead (controller/secrets/secret_vault.h)
   std::vector<std::string> webhook_allow;  // networks that webhooks may lead to (AddressPolicy)
   std::filesystem::path forward_file;      // receivers of logs (docs/logs.md); empty: none
+  std::string gate_address = "127.0.0.1";  // numeric; where tasks reach the gates of their tables
   std::filesystem::path oidc_file;         // the provider that signs people in; empty: none
   const Clock* clock = RealClock::Get();
   // Both optional, on any thread, not before Start has returned and not after the destructor: the

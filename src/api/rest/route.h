@@ -101,6 +101,20 @@ enum class Operation : uint8_t {
   kSetWebhook,
   kRemoveWebhook,
   kListAudit,
+  kListDatabases,
+  kSetDatabase,
+  kRemoveDatabase,
+  kSetTagPolicy,
+  kRemoveTagPolicy,
+  kListTables,
+  kGetTable,
+  kCreateTable,
+  kRemoveTable,
+  kCreateGrant,
+  kRevokeGrant,
+  kSetColumn,
+  kTableAccess,
+  kListLineage,
 };
 
 // Which role the route's `role` is compared with.

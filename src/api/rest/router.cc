@@ -93,6 +93,16 @@ json::value ReadQuery(const Parameter& parameter, std::string_view text, std::st
   return json::value(text);
 }
 
+std::string WrongObjects(const Parameter& parameter, const json::value& value) {
+  if (!value.is_array()) return "expected a list of objects";
+  const json::array& items = value.get_array();
+  if (std::cmp_greater(items.size(), parameter.most))
+    return "expected at most " + std::to_string(parameter.most) + " objects";
+  const bool objects =
+      std::ranges::all_of(items, [](const json::value& item) { return item.is_object(); });
+  return objects ? "" : "expected a list of objects";
+}
+
 std::string WrongList(const Parameter& parameter, const json::value& value) {
   if (!value.is_array()) return "expected a list of texts";
   const json::array& list = value.get_array();
@@ -122,8 +132,9 @@ std::string WrongValue(const Parameter& parameter, const json::value& value) {
     case Kind::kObject:
       return value.is_object() ? "" : "expected an object";
     case Kind::kTexts:
-    case Kind::kObjects:
       return WrongList(parameter, value);
+    case Kind::kObjects:
+      return WrongObjects(parameter, value);
   }
   return "";
 }

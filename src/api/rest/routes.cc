@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/rest/catalog_routes.h"
 #include "api/rest/policy_routes.h"
 #include "api/rest/queue_routes.h"
 #include "api/rest/route.h"
@@ -530,7 +531,8 @@ std::vector<Route> AllRoutes() {
   for (const auto& part :
        {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), QueueRoutes(SubmitFields()),
         ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(),
-        SignInRoutes(), PolicyRoutes(), SecretRoutes(), WebhookRoutes(), TeamRoutes()})
+        SignInRoutes(), PolicyRoutes(), SecretRoutes(), CatalogRoutes(), WebhookRoutes(),
+        TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

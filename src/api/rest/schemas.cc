@@ -338,6 +338,38 @@ void AddWebhooks(json::object* all) {
   (*all)["Webhooks"] = Object({{"items", ListOf(Ref("Webhook"))}}, {"items"});
 }
 
+void AddCatalog(json::object* all) {
+  (*all)["Database"] = Object({{"name", Of("string")},
+                               {"team", Text("Whose operators manage its tables")},
+                               {"locations", ListOf(Of("string"))},
+                               {"tags", ListOf(Of("object"))}},
+                              {"name", "team"});
+  (*all)["Databases"] = Object({{"items", ListOf(Ref("Database"))}}, {"items"});
+  (*all)["Table"] = Object({{"database", Of("string")},
+                            {"name", Of("string")},
+                            {"owner", Of("string")},
+                            {"format", Of("string")},
+                            {"columns", ListOf(Of("object"))},
+                            {"tags", Of("object")},
+                            {"masks", Of("object")},
+                            {"sources", ListOf(Of("string"))},
+                            {"credentials", Of("string")},
+                            {"grants", ListOf(Of("object"))}},
+                           {"database", "name", "owner", "format", "columns"});
+  (*all)["Tables"] = Object({{"items", ListOf(Ref("Table"))}}, {"items"});
+  (*all)["Grant"] = Object({{"id", Of("string")}, {"to", Of("string")}}, {"id", "to"});
+  (*all)["TableAccess"] =
+      Object({{"items", ListOf(Object({{"user", Of("string")},
+                                       {"columns", ListOf(Of("object"))},
+                                       {"rows", Text("The condition on rows; empty: all")},
+                                       {"restricted", Of("boolean")},
+                                       {"until", Time("When the first of its grants expires")},
+                                       {"refusal", Text("Why nothing may be read")}},
+                                      {"user"}))}},
+             {"items"});
+  (*all)["LineageRecords"] = Object({{"items", ListOf(Of("object"))}}, {"items"});
+}
+
 }  // namespace
 
 json::object ReplySchemas() {
@@ -377,6 +409,7 @@ json::object ReplySchemas() {
   AddQueues(&all);
   AddPeople(&all);
   AddWebhooks(&all);
+  AddCatalog(&all);
   AddSignIns(&all);
   all["JobPage"] = Page("Job");
   all["EventPage"] = Page("Event");

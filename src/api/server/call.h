@@ -36,7 +36,10 @@ class LogKeeper;
 
 namespace shoal::api {
 
+class Catalog;
 class Followers;
+class Gates;
+class Lineage;
 class LogForwarder;
 class Readiness;
 class SignIn;
@@ -56,8 +59,17 @@ struct Observability {
 
 // One start of the server as the leader.
 struct ServerStart {
-  std::string run;    // a random word
-  int64_t epoch = 0;  // of its lease; 0: its store is not shared
+  std::string run;           // a random word
+  int64_t epoch = 0;         // of its lease; 0: its store is not shared
+  std::string version = {};  // of the program
+};
+
+// Tables, and who may read what of them (api/catalog).
+struct CatalogParts {
+  Catalog* catalog = nullptr;
+  Lineage* lineage = nullptr;
+  Gates* gates = nullptr;
+  std::string gate_address = {};  // where tasks reach gates
 };
 
 // What the handlers use. All pointers outlive the server; all objects are thread-safe.
@@ -70,6 +82,7 @@ struct Backend {
   People* people = nullptr;
   Policies* policies = nullptr;
   controller::SecretVault* secrets = nullptr;
+  CatalogParts tables;
   controller::JobGroups* groups = nullptr;
   controller::JobSchedules* schedules = nullptr;
   Followers* followers = nullptr;
@@ -81,7 +94,6 @@ struct Backend {
   controller::StateHome home{std::filesystem::path()};
   std::string default_engine;
   std::filesystem::path queues_file;  // of the policy of the queues; may be empty
-  std::string version;
   // Runs a task on a thread that may wait; false if too many wait.
   std::function<bool(std::function<void()>)> defer;
   std::function<bool()> stopping;

@@ -119,6 +119,22 @@ void ListSecrets(const Backend& backend, const CallPtr& call);
 void SetSecret(const Backend& backend, const CallPtr& call);
 void RemoveSecret(const Backend& backend, const CallPtr& call);
 
+// catalog/catalog_handlers.cc, catalog/lineage_handlers.cc
+void ListDatabases(const Backend& backend, const CallPtr& call);
+void SetDatabase(const Backend& backend, const CallPtr& call);
+void RemoveDatabase(const Backend& backend, const CallPtr& call);
+void SetTagPolicy(const Backend& backend, const CallPtr& call);
+void RemoveTagPolicy(const Backend& backend, const CallPtr& call);
+void ListTables(const Backend& backend, const CallPtr& call);
+void GetTable(const Backend& backend, const CallPtr& call);
+void CreateTable(const Backend& backend, const CallPtr& call);
+void RemoveTable(const Backend& backend, const CallPtr& call);
+void CreateGrant(const Backend& backend, const CallPtr& call);
+void RevokeGrant(const Backend& backend, const CallPtr& call);
+void SetColumn(const Backend& backend, const CallPtr& call);
+void AnswerTableAccess(const Backend& backend, const CallPtr& call);
+void ListLineage(const Backend& backend, const CallPtr& call);
+
 // webhooks/webhook_handlers.cc
 void ListServerWebhooks(const Backend& backend, const CallPtr& call);
 void SetServerWebhook(const Backend& backend, const CallPtr& call);

@@ -1,7 +1,10 @@
 #include "api/server/prepare_job.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "api/catalog/gates.h"
+#include "api/catalog/table_access.h"
 #include "base/access/directory_owner.h"
 #include "base/private_files.h"
 #include "controller/files/expand_data.h"
@@ -68,6 +71,36 @@ Status ParseWithPolicy(const StoredSubmission& source, std::optional<size_t> mem
   return Status::Ok();
 }
 
+// Tasks elsewhere, or in a network of their own, do not reach a gate at the loopback.
+Status CheckGateAddress(const Backend& backend, const ParsedJob& parsed, const std::string& data) {
+  const std::string_view kind = backend.engines->KindOf(parsed.engine);
+  const bool here = (kind == "local" || kind == "docker") && !parsed.job.container.own_network;
+  const bool loopback =
+      backend.tables.gate_address.starts_with("127.") || backend.tables.gate_address == "::1";
+  if (here || !loopback) return Status::Ok();
+  return FailedPrecondition("data." + data + ".table: the job reads it through a gate at " +
+                            backend.tables.gate_address + ", which its tasks on engine " +
+                            parsed.engine +
+                            " do not reach; start the server with --gate-address ADDRESS, an "
+                            "address of its machine that they do");
+}
+
+// Puts sources in place of the tables that the submitter may read.
+Status AddTables(const Backend& backend, const StoredSubmission& source, ParsedJob* parsed) {
+  TRY(Gates::CheckReserved(parsed->job));
+  const auto is_table = [](const job::DataSource& data) { return !data.table.empty(); };
+  if (std::ranges::none_of(parsed->job.data, is_table)) return Status::Ok();
+  TRY_ASSIGN(const data::Asker asker, AskerOf(backend.people, source.user));
+  TRY_ASSIGN(const std::vector<ResolvedTable> tables,
+             ResolveTables(backend.tables.catalog, asker, parsed->job, &parsed->locations,
+                           backend.clock->Wall()));
+  for (const ResolvedTable& table : tables)
+    if (table.gated) TRY(CheckGateAddress(backend, *parsed, table.data));
+  SetSources(tables, &parsed->job);
+  Gates::AddVariable(tables, &parsed->job);
+  return Status::Ok();
+}
+
 }  // namespace
 
 StoredSubmission SubmissionOf(const Backend& backend, const Call& call) {
@@ -89,6 +122,7 @@ Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& sou
   TRY(CheckEngine(backend, source.engine));
   TRY_ASSIGN(const Policy policy, backend.policies->Of(source.team));
   TRY(ParseWithPolicy(source, member, policy, &parsed));
+  TRY(AddTables(backend, source, &parsed));
   TRY_ASSIGN(parsed.user, TaskUserOf(policy, backend.engines->KindOf(parsed.engine)));
   TRY_ASSIGN(const std::string folder, FolderOf(backend, source, parsed.user));
   job::ResolvePaths(parsed.locations, folder, folder, &parsed.job);

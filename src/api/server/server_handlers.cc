@@ -36,12 +36,12 @@ void AnswerReady(const Backend& backend, const CallPtr& call) {
 }
 
 void AnswerOpenApi(const Backend& backend, const CallPtr& call) {
-  call->answer(JsonReply(kOk, OpenApiDocument(backend.version)));
+  call->answer(JsonReply(kOk, OpenApiDocument(backend.start.version)));
 }
 
 void AnswerServerInfo(const Backend& backend, const CallPtr& call) {
-  call->answer(JsonReply(
-      kOk, json::object{{"version", backend.version}, {"default_engine", backend.default_engine}}));
+  call->answer(JsonReply(kOk, json::object{{"version", backend.start.version},
+                                           {"default_engine", backend.default_engine}}));
 }
 
 void AnswerMe(const Backend& /*backend*/, const CallPtr& call) {

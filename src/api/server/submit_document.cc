@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "api/catalog/gates.h"
 #include "api/server/uploads.h"
 #include "base/private_files.h"
 #include "controller/groups/job_groups.h"
@@ -128,7 +129,10 @@ Status SubmitDocument(const Backend& backend, PlannedDocument* document, const f
   options.validation = ValidationOf(backend, document->made);
   job::Job job = document->made.job;
   if (!tree.empty()) job.files = tree.string();
-  return backend.supervisor->Submit(job, options).status();
+  TRY(backend.tables.gates->Keep(job, options.team, options.user));
+  const Status submitted = backend.supervisor->Submit(job, options).status();
+  if (!submitted.ok()) backend.tables.gates->Forget(job);
+  return submitted;
 }
 
 }  // namespace shoal::api

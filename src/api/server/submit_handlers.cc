@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/catalog/gates.h"
 #include "api/rest/job_json.h"
 #include "api/server/handlers.h"
 #include "api/server/idempotency.h"
@@ -65,7 +66,10 @@ Result<std::string> Submit(const Backend& backend, const CallPtr& call, const st
   options.work_dir = parsed.directory;
   options.validation = ValidationOf(backend, parsed);
   call->details = {{"name", parsed.job.name}, {"engine", parsed.engine}};
-  return backend.supervisor->Submit(parsed.job, options);
+  TRY(backend.tables.gates->Keep(parsed.job, options.team, options.user));
+  auto id = backend.supervisor->Submit(parsed.job, options);
+  if (!id.ok()) backend.tables.gates->Forget(parsed.job);
+  return id;
 }
 
 void AnswerSubmitted(const Backend& backend, const CallPtr& call, const std::string& id,

@@ -43,6 +43,7 @@ struct ServerArguments {
   std::vector<std::string> webhook_allow;
   std::string forward;
   std::string oidc;
+  std::string gate_address = "127.0.0.1";
 };
 
 // Time that requests under way have to end.
@@ -87,6 +88,7 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
   if (!arguments.forward.empty())
     options.forward_file = std::filesystem::absolute(arguments.forward, error);
   if (!arguments.oidc.empty()) options.oidc_file = std::filesystem::absolute(arguments.oidc, error);
+  options.gate_address = arguments.gate_address;
   options.program = context.program;
   options.version = VersionLine();
   return options;
@@ -325,6 +327,9 @@ void AddServer(CLI::App& app, Run* chosen) {
   sub->add_option("--oidc", arguments->oidc,
                   "File of the OpenID Connect provider that signs people in (docs/oidc.md)")
       ->type_name("FILE");
+  sub->add_option("--gate-address", arguments->gate_address,
+                  "Numeric address where tasks reach the gates of their tables (docs/catalog.md)")
+      ->type_name("ADDRESS");
   AddCopy(sub, false, chosen);
   AddCopy(sub, true, chosen);
   sub->footer(kServerFooter);

@@ -131,6 +131,12 @@ Status RefuseUnusedFields(const Job& job, const job::FieldLocations& places) {
                            "', expected none: all data of a job is stored in the state directory; "
                            "remove the field, and set SHOAL_HOME to move the directory");
   }
+  for (const job::DataSource& data : job.data) {
+    if (data.sources.empty() && !data.table.empty())
+      return InvalidArgument("data." + data.name + ".table: got " + data.table +
+                             ", which only a server's catalogue knows; submit the job to a server "
+                             "(shoal submit --server URL), or give a `source`");
+  }
   if (IsOurs(job)) return Status::Ok();
   for (const job::DataSource& data : job.data) {
     for (const char* field : {"shard_by", "format"}) {

@@ -12,6 +12,9 @@
 
 namespace shoal::controller {
 
+// Secrets with such names are made by a server for one of its jobs (api/catalog), when it starts.
+inline constexpr std::string_view kGateSecret = "shoal-gate.";
+
 inline constexpr size_t kMaxSecretBytes = size_t{64} << 10;
 
 // A secret without its value. Plain value.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/gate/gate_objects.h"
 #include "data/objects/http_objects.h"
 #include "data/objects/local_objects.h"
 #include "data/objects/s3/s3_objects.h"
@@ -45,6 +46,8 @@ Result<std::unique_ptr<ObjectStore>> MakeStore(const ObjectUri& uri, const Objec
       auto transport = std::make_shared<HttpTransport>(context, settings.authorities);
       return MakeS3Store(std::move(settings), std::move(transport));
     }
+    case ObjectScheme::kGate:
+      return MakeGateStore(context);
     case ObjectScheme::kWebHdfs:
     case ObjectScheme::kWebHdfsTls:
       break;

@@ -16,14 +16,15 @@ struct SchemeName {
 };
 
 // The first name of a scheme is the one that text() gives.
-constexpr std::array<SchemeName, 8> kSchemes = {{{"file", ObjectScheme::kLocal},
+constexpr std::array<SchemeName, 9> kSchemes = {{{"file", ObjectScheme::kLocal},
                                                  {"http", ObjectScheme::kHttp},
                                                  {"https", ObjectScheme::kHttps},
                                                  {"s3", ObjectScheme::kS3},
                                                  {"s3a", ObjectScheme::kS3},
                                                  {"webhdfs", ObjectScheme::kWebHdfs},
                                                  {"hdfs", ObjectScheme::kWebHdfs},
-                                                 {"swebhdfs", ObjectScheme::kWebHdfsTls}}};
+                                                 {"swebhdfs", ObjectScheme::kWebHdfsTls},
+                                                 {"gate", ObjectScheme::kGate}}};
 
 std::string_view NameOf(ObjectScheme scheme) {
   for (const SchemeName& one : kSchemes) {

@@ -1,5 +1,6 @@
-// The name of an object: a local path, "https://HOST/PATH", "s3://BUCKET/KEY" or
-// "webhdfs://HOST:PORT/PATH". Written by people, so every part of it is checked.
+// The name of an object: a local path, "https://HOST/PATH", "s3://BUCKET/KEY",
+// "webhdfs://HOST:PORT/PATH" or "gate://DATA/OBJECT". Written by people, so every part of it is
+// checked.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,12 @@
 
 namespace shoal::data {
 
-enum class ObjectScheme : uint8_t { kLocal, kHttp, kHttps, kS3, kWebHdfs, kWebHdfsTls };
+enum class ObjectScheme : uint8_t { kLocal, kHttp, kHttps, kS3, kWebHdfs, kWebHdfsTls, kGate };
 
 struct ObjectUri {
   ObjectScheme scheme = ObjectScheme::kLocal;
-  // "HOST[:PORT]" of HTTP; the bucket of S3; "HOST:PORT[,HOST:PORT]" of WebHDFS; empty for a path.
+  // "HOST[:PORT]" of HTTP; the bucket of S3; "HOST:PORT[,HOST:PORT]" of WebHDFS; the
+  // name of the job's data of a gate (data/gate); empty for a path.
   std::string authority;
   // The path of a file, the key of S3 without a leading '/', the path (and query of HTTP) with it.
   std::string path;

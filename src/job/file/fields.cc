@@ -107,11 +107,18 @@ constexpr Field kFields[] = {
    .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`. Framework shoal "
           "reads `train` and, except word2vec, evaluates the model on `test`. Other frameworks' programs "
           "get no information about data sets."},
-  {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required",
+  {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required, or `table`",
    .doc = "A path, a file:// URL, or with framework shoal a pattern such as news/*.txt.zst; or a list of "
           "them, which is concatenated in this order. A pattern is replaced by the matching files, sorted "
           "by name, on the machine where the job is submitted.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},
+  {.path = "data.*.table", .type = Type::kText, .most = 127, .fallback = "none",
+   .doc = "A table of the server's catalogue, DATABASE.TABLE, in place of `source` ([catalog](catalog.md)). "
+          "The job reads what its user may see of it.",
+   .apply = [](V v, T t) { t.data->table = v.text; }},
+  {.path = "data.*.columns", .type = Type::kTexts, .most = 10'000, .fallback = "all that the user may read",
+   .doc = "Columns of the table.",
+   .apply = [](V v, T t) { t.data->columns = v.texts; }},
   {.path = "data.*.format", .type = Type::kChoice,
    .choices = "text|libsvm|libffm|csv|json|parquet|tfrecord", .fallback = "text",
    .doc = "Format of the data; with framework shoal only.",

@@ -226,7 +226,7 @@ TEST(ParseFile, MissingUnreadableAndHugeFilesAreWrongUsage) {
 
 TEST(ResolvePaths, LeavesUrlsAlone) {
   Job job;
-  job.data = {{"train", {"a.txt", "/b", "s3://c/d", "../e*"}, "text", ""}};
+  job.data = {{"train", {"a.txt", "/b", "s3://c/d", "../e*"}, "", {}, "text", ""}};
   job.outputs = {{"model", "out"}};
   job.store = "file:///x";
   ResolvePaths({}, "/home/me", "/elsewhere", &job);

@@ -378,9 +378,13 @@ void Validator::CheckCounts(const std::string& path) {
 
 void Validator::CheckData(const DataSource& data) {
   const std::string path = "data." + data.name;
-  if (data.sources.empty() && clean_) {
+  if (data.sources.empty() && data.table.empty() && clean_) {
     Wrong(path, "got no source, expected a path or URL, such as source: corpus.txt");
   }
+  if (!data.sources.empty() && !data.table.empty())
+    Wrong(path + ".table", "got a table and a source, expected one of them");
+  if (data.table.empty() && !data.columns.empty())
+    Wrong(path + ".columns", "expected with `table` only");
   if (!data.shard_by.empty()) CheckRole(path + ".shard_by", data.shard_by);
 }
 

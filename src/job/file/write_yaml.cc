@@ -310,8 +310,13 @@ Node DataNode(const Job& job) {
   Node node;
   for (const DataSource& data : job.data) {
     Node section;
-    AddField(&section, "source",
-             data.sources.size() == 1 ? TextScalar(data.sources[0]) : TextListNode(data.sources));
+    if (data.table.empty()) {
+      AddField(&section, "source",
+               data.sources.size() == 1 ? TextScalar(data.sources[0]) : TextListNode(data.sources));
+    } else {
+      AddField(&section, "table", TextScalar(data.table));
+      if (!data.columns.empty()) AddField(&section, "columns", TextListNode(data.columns));
+    }
     AddField(&section, "format", PlainScalar(data.format));
     AddUnlessEmpty(&section, "shard_by", data.shard_by);
     AddField(&node, data.name, std::move(section));

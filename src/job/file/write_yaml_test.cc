@@ -120,8 +120,9 @@ Job AnyValidJob() {
   job.success.roles = {"x", "worker"};
   if (job.success.rule == SuccessRule::kCount) job.success.count = 1;
   if (*rc::gen::arbitrary<bool>()) job.success = {SuccessRule::kFirst, {"worker"}, 0};
-  if (*rc::gen::arbitrary<bool>()) job.data = {{"train", {AnyText()}, "csv", "x"}};
-  if (*rc::gen::arbitrary<bool>()) job.data.push_back({"test", {"a", AnyText()}, "text", "worker"});
+  if (*rc::gen::arbitrary<bool>()) job.data = {{"train", {AnyText()}, "", {}, "csv", "x"}};
+  if (*rc::gen::arbitrary<bool>())
+    job.data.push_back({"test", {"a", AnyText()}, "", {}, "text", "worker"});
   job.checkpoint = {Time(), *rc::gen::inRange(1, 5)};
   if (*rc::gen::arbitrary<bool>()) job.store = AnyText();
   job.limits = {Time(100),

@@ -148,6 +148,8 @@ struct Success {
 struct DataSource {
   std::string name;
   std::vector<std::string> sources;  // paths or URLs; their concatenation in this order is the data
+  std::string table;                 // "ads.clicks" of a server's catalogue in place of sources
+  std::vector<std::string> columns;  // of the table; empty: all that the user may read
   std::string format = "text";
   std::string shard_by;  // role whose tasks each read one part of the data
 

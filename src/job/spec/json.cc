@@ -147,6 +147,8 @@ json::object Encode(const DataSource& data) {
   object["sources"] = Texts(data.sources);
   object["format"] = data.format;
   object["shard_by"] = data.shard_by;
+  if (!data.table.empty()) object["table"] = data.table;
+  if (!data.columns.empty()) object["columns"] = Texts(data.columns);
   return object;
 }
 
@@ -330,6 +332,8 @@ Status Decode(const json::object& object, DataSource* data) {
   TRY(GetTexts(object, "sources", &data->sources));
   TRY_ASSIGN(data->format, GetString(object, "format"));
   TRY_ASSIGN(data->shard_by, GetString(object, "shard_by"));
+  data->table = GetStringOr(object, "table", "");
+  if (object.contains("columns")) TRY(GetTexts(object, "columns", &data->columns));
   return Status::Ok();
 }
 

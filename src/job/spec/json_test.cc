@@ -126,7 +126,7 @@ Job AnyJob() {
     job.learn[Text()] = {Text(), *rc::gen::inRange(0, 10'000), *rc::gen::inRange(0, 10'000)};
   }
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) {
-    job.data.push_back({Text(), TextList(), Text(), Text()});
+    job.data.push_back({Text(), TextList(), Text(), TextList(), Text(), Text()});
   }
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) job.roles.push_back(AnyRole());
   job.success = {*rc::gen::element(SuccessRule::kAll, SuccessRule::kAny, SuccessRule::kFirst,
@@ -190,7 +190,7 @@ TEST(JobJson, EveryFieldOfAnotherTypeIsRefused) {
   Job job;
   job.roles.emplace_back().name = "worker";
   job.roles[0].ports = {{"grpc", false}};
-  job.data.push_back({"train", {"a"}, "text", "worker"});
+  job.data.push_back({"train", {"a"}, "", {}, "text", "worker"});
   job.learn["dim"] = {"100", 1, 2};
   json::value root = ToJson(job);
   ASSERT_TRUE(FromJson(root.get_object()).ok());

@@ -204,7 +204,7 @@ TEST(Algorithm, JobsThatCannotTrainAreRefusedBeforeTheyStart) {
   EXPECT_NE(ValidateLearn(job).message().find("outputs.model"), std::string::npos);
   job.outputs["model"] = "/nonexistent-root-of-tests/model";
   EXPECT_NE(ValidateLearn(job).message().find("data: missing"), std::string::npos);
-  job.data.push_back({"train", {"/nonexistent-root-of-tests/text"}, "text", "worker"});
+  job.data.push_back({"train", {"/nonexistent-root-of-tests/text"}, "", {}, "text", "worker"});
   EXPECT_NE(ValidateLearn(job).message().find("/nonexistent-root-of-tests/text"),
             std::string::npos);
   EXPECT_EQ(ValidateLearn(job, DataLocation::kRemote).message().find("/text"), std::string::npos);

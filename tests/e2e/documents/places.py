@@ -6,6 +6,8 @@ import documented
 
 # The suite, and the beginning of its commands (a regular expression); the first that fits decides.
 RULES = (
+    # instead.CATALOG
+    ("catalog", r"shoal (catalog|lineage) |shoal data copy 'gate:"),
     # tests/cluster/docker_test.py, slurm_test.py and kubernetes_test.py, on real clusters
     ("docker", r"shoal (run|train) .*--engine docker|docker "),
     ("slurm", r"shoal run .*--engine slurm"),

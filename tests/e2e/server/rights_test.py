@@ -16,6 +16,8 @@ BODIES = {
     "tryJob": {"file": job_text(), "team": "red"}, "setQueueMode": {"mode": "open"},
     "scaleJob": {"role": "worker", "replicas": 2}, "findMissingFiles": {"digests": [], "team": "red"},
     "createUser": {"name": "new"}, "createTeam": {"name": "new"}, "setMember": {"role": "viewer"}, "setSecret": {"value": "x"},
+    "setDatabase": {"team": "red", "locations": ["/data/"]}, "setTagPolicy": {"action": "deny"},
+    "createTable": {"sources": ["/data/x"], "format": "text"}, "createGrant": {"to": "everyone"}, "setColumn": {"tags": []},
     "setWebhook": {"url": "https://hooks.example.org/"}, "setServerWebhook": {"url": "https://hooks.example.org/"},
 }
 QUERIES = {"getFile": "?team=red", "putFile": "?team=red&offset=0&size=4", "readOutput": "?path=none"}
@@ -47,7 +49,8 @@ class RightsTest(unittest.TestCase):
     def call(self, method, path, operation, token):
         name = operation["operationId"]
         target = (path.replace("{id}", self.job).replace("{team}", "red").replace("{name}", "nobody-here")
-                  .replace("{queue}", "default")
+                  .replace("{queue}", "default").replace("{database}", "nothing").replace("{table}", "nothing.here")
+                  .replace("{grant}", "00").replace("{column}", "x").replace("{tag}", "x")
                   .replace("{user}", "nobody-here").replace("{task}", "worker-0").replace("{attempt}", "0")
                   .replace("{sha256}", "0" * 64).replace("/tokens/nobody-here", "/tokens/000000000000"))
         if name == "removeTeam":
