@@ -241,12 +241,12 @@ void AddPredict(CLI::App& app, Run* chosen) {
                   "the training]")
       ->type_name("COLUMN");
   sub->add_flag("--classes", arguments->classes, "Write the likeliest class of each example");
-  sub->add_option(
-         "--format", arguments->format,
-         "Format of the files: libsvm, libffm, csv, tsv, jsonl, tfrecord, parquet [of tables by the first "
-         "file's name, else the training data's]")
-      ->check(
-          CLI::IsMember({"libsvm", "libffm", "csv", "tsv", "jsonl", "tfrecord", "parquet"}).description(""))
+  sub->add_option("--format", arguments->format,
+                  "Format of the files: libsvm, libffm, csv, tsv, jsonl, tfrecord, parquet [of "
+                  "tables by the first "
+                  "file's name, else the training data's]")
+      ->check(CLI::IsMember({"libsvm", "libffm", "csv", "tsv", "jsonl", "tfrecord", "parquet"})
+                  .description(""))
       ->type_name("");
   sub->add_option("--threads", arguments->threads, "Number of threads [the machine's cores]")
       ->check(CLI::Range(1, 1024).description(""))

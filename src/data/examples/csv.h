@@ -100,9 +100,9 @@ struct CsvColumns {
                                                        const CsvOptions& options);
 };
 
-// The columns of a table of any format. Of JSON lines, TFRecord and Parquet they are those of the first
-// records of the first file, up to 1000 or 4 MiB of them; fields that come up later are left out.
-// Errors as CsvColumns::Make and RecordReader::Next.
+// The columns of a table of any format. Of JSON lines, TFRecord and Parquet they are those of the
+// first records of the first file, up to 1000 or 4 MiB of them; fields that come up later are left
+// out. Errors as CsvColumns::Make and RecordReader::Next.
 Result<std::shared_ptr<const CsvColumns>> FindColumns(ExampleFormat format, const Corpus& corpus,
                                                       const CsvOptions& options);
 

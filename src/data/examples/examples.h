@@ -42,7 +42,15 @@ inline constexpr uint64_t kMaxFeature = UINT32_MAX - 1;
 inline constexpr int kMaxHashBits = 31;
 inline constexpr uint32_t kMaxFields = 65536;
 
-enum class ExampleFormat : uint8_t { kLibsvm, kLibffm, kCsv, kTsv, kJsonLines, kTfRecord, kParquet };
+enum class ExampleFormat : uint8_t {
+  kLibsvm,
+  kLibffm,
+  kCsv,
+  kTsv,
+  kJsonLines,
+  kTfRecord,
+  kParquet
+};
 
 // Whether it has columns (csv.h).
 inline bool IsTable(ExampleFormat format) {
@@ -51,7 +59,7 @@ inline bool IsTable(ExampleFormat format) {
 // What Corpus::Open is to check.
 inline Content ContentOf(ExampleFormat format) {
   return format == ExampleFormat::kTfRecord || format == ExampleFormat::kParquet ? Content::kBytes
-                                                                              : Content::kText;
+                                                                                 : Content::kText;
 }
 
 struct ExampleOptions {

@@ -49,9 +49,8 @@ class ParquetSource final : public ExampleSource {
     const std::vector<std::string>& names = options_.csv->schema.names;
     const auto wants = [&](std::string_view name) {
       const std::string first = std::string(name) + ".0";
-      return std::ranges::any_of(names, [&](const std::string& one) {
-        return one == name || one == first;
-      });
+      return std::ranges::any_of(
+          names, [&](const std::string& one) { return one == name || one == first; });
     };
     TRY_ASSIGN(rows_, ParquetRows::Open(corpus_.files()[shard_.segments[segment_].file], wants));
     next_group_ = 0;

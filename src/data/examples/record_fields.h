@@ -1,4 +1,5 @@
-// What makes a table of records that name their fields: the columns, and rows. Private to this room.
+// What makes a table of records that name their fields: the columns, and rows. Private to this
+// room.
 #pragma once
 
 #include <set>

@@ -36,8 +36,8 @@ Result<ColumnFinder> FindInRecords(ExampleFormat format, const Corpus& corpus,
 
 Result<ColumnFinder> FindInParquet(const Corpus& corpus, const std::string& categorical) {
   ColumnFinder finder(categorical);
-  TRY_ASSIGN(const auto rows, ParquetRows::Open(corpus.files().front(),
-                                                [](std::string_view) { return true; }));
+  TRY_ASSIGN(const auto rows,
+             ParquetRows::Open(corpus.files().front(), [](std::string_view) { return true; }));
   for (const ParquetColumn& column : rows->footer().columns) {
     if (column.left_out) finder.LeftOut(column.name);
   }

@@ -1,6 +1,6 @@
-// Records of files in any format: lines of text, TFRecords, or rows of Parquet as lines of JSON. Malformed records are counted, the
-// first are kept with their place, and too many are an error; so a damaged file never passes
-// silently and never ends a program in a crash.
+// Records of files in any format: lines of text, TFRecords, or rows of Parquet as lines of JSON.
+// Malformed records are counted, the first are kept with their place, and too many are an error; so
+// a damaged file never passes silently and never ends a program in a crash.
 #pragma once
 
 #include <cstdint>

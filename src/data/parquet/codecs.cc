@@ -161,9 +161,8 @@ Status UnpackLz4Block(std::string_view packed, std::string* to) {
 }
 
 Status Unpack(int codec, std::string_view packed, std::string* to) {
-  constexpr std::array<std::string_view, 8> kNames = {"none",   "Snappy", "gzip", "LZO",
-                                                      "Brotli", "LZ4 with Hadoop's frames",
-                                                      "zstd",   "LZ4"};
+  constexpr std::array<std::string_view, 8> kNames = {
+      "none", "Snappy", "gzip", "LZO", "Brotli", "LZ4 with Hadoop's frames", "zstd", "LZ4"};
   switch (codec) {
     case 0:
       if (packed.size() != to->size()) return DataLoss("its size is another one than it says");

@@ -262,7 +262,8 @@ Status DecodeRuns(std::string_view bytes, int bits, size_t count, std::vector<ui
     if ((head & 1) == 0) {
       const auto width = static_cast<size_t>((bits + 7) / 8);
       if (bytes.size() < width || head >> 1 == 0) return Cut();
-      const auto value = static_cast<uint32_t>(BitsAt(bytes.substr(0, width), 0, 8 * static_cast<int>(width)));
+      const auto value =
+          static_cast<uint32_t>(BitsAt(bytes.substr(0, width), 0, 8 * static_cast<int>(width)));
       bytes.remove_prefix(width);
       values->resize(values->size() + static_cast<size_t>(std::min<uint64_t>(left, head >> 1)),
                      value);
@@ -271,12 +272,15 @@ Status DecodeRuns(std::string_view bytes, int bits, size_t count, std::vector<ui
     const uint64_t groups = head >> 1;
     if (groups == 0) return Cut();
     // Writers may leave out bytes of the last group that hold no value.
-    const size_t numbers = static_cast<size_t>(std::min<uint64_t>(left, groups > left ? left : groups * 8));
+    const size_t numbers =
+        static_cast<size_t>(std::min<uint64_t>(left, groups > left ? left : groups * 8));
     const size_t needed = (numbers * static_cast<size_t>(bits) + 7) / 8;
     if (needed > bytes.size()) return Cut();
     for (size_t i = 0; i < numbers; ++i)
-      values->push_back(static_cast<uint32_t>(BitsAt(bytes, i * static_cast<uint64_t>(bits), bits)));
-    const uint64_t stored = groups > bytes.size() ? bytes.size() : groups * static_cast<uint64_t>(bits);
+      values->push_back(
+          static_cast<uint32_t>(BitsAt(bytes, i * static_cast<uint64_t>(bits), bits)));
+    const uint64_t stored =
+        groups > bytes.size() ? bytes.size() : groups * static_cast<uint64_t>(bits);
     bytes.remove_prefix(static_cast<size_t>(std::min<uint64_t>(bytes.size(), stored)));
   }
   return Status::Ok();

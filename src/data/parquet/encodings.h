@@ -23,7 +23,8 @@ struct ParquetValues {
 };
 
 // Of encodings 0 (plain), 3 (RLE, of booleans), 5, 6, 7 (delta) and 9 (split bytes): reads `count`
-// values of `column` from `bytes`. DataLoss if there are fewer; InvalidArgument for other encodings.
+// values of `column` from `bytes`. DataLoss if there are fewer; InvalidArgument for other
+// encodings.
 Status DecodeValues(const ParquetColumn& column, int encoding, std::string_view bytes, size_t count,
                     ParquetValues* values);
 

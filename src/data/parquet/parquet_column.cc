@@ -169,8 +169,8 @@ Result<bool> ParquetColumnReader::NextPage() {
     if (head.type == kIndexPage) continue;
     if (head.type != kDataPage && head.type != kDataPageV2 && head.type != kDictionaryPage)
       return DataLoss("a page has an unknown type");
-    const uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(stored.data()),
-                              static_cast<uInt>(stored.size()));
+    const uLong crc =
+        ::crc32(0, reinterpret_cast<const Bytef*>(stored.data()), static_cast<uInt>(stored.size()));
     if (head.has_crc && static_cast<uint32_t>(head.crc) != static_cast<uint32_t>(crc))
       return DataLoss("the checksum of a page is wrong");
     if (head.values < 0 || head.values > static_cast<int64_t>(kMaxParquetPageValues))
@@ -238,8 +238,7 @@ Status ParquetColumnReader::TakeLevels(const PageHead& head, std::string_view* p
       size = length;
     }
     if (size > page->size()) return DataLoss("its levels end too early");
-    if (part.highest > 0)
-      TRY(ReadLevels(page->substr(0, size), part.highest, slots_, part.levels));
+    if (part.highest > 0) TRY(ReadLevels(page->substr(0, size), part.highest, slots_, part.levels));
     page->remove_prefix(size);
   }
   return Status::Ok();
@@ -295,9 +294,8 @@ Status ParquetColumnReader::NextRow(std::vector<TableCell>* values) {
   if (!repetitions_.empty() && repetitions_[slot_] != 0)
     return DataLoss("its first value belongs to no row");
   do {
-    const bool element =
-        definitions_.empty() ||
-        definitions_[slot_] >= static_cast<uint32_t>(column_.list_definition);
+    const bool element = definitions_.empty() ||
+                         definitions_[slot_] >= static_cast<uint32_t>(column_.list_definition);
     const TableCell cell = Take();
     if (element) values->push_back(cell);
     TRY_ASSIGN(more, HasSlot());

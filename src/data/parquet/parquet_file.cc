@@ -16,9 +16,9 @@
 namespace shoal::data {
 namespace {
 
-constexpr uint64_t kTail = 8;                  // length of the footer, "PAR1"
+constexpr uint64_t kTail = 8;  // length of the footer, "PAR1"
 constexpr uint64_t kMaxFooter = 256u << 20;
-constexpr uint64_t kFirstRead = 64u << 10;     // most footers are shorter
+constexpr uint64_t kFirstRead = 64u << 10;  // most footers are shorter
 constexpr size_t kMaxParquetDepth = 64;
 
 class LocalRanges final : public ByteRanges {
@@ -74,8 +74,20 @@ struct SchemaNode {
   bool is_signed = true;
 };
 
-enum Logical { kListType = 3, kMapType = 2, kDecimalType = 5, kIntegerType = 10, kFloat16Type = 15 };
-enum Converted { kMapConverted = 1, kListConverted = 3, kDecimalConverted = 5, kUint8 = 11, kUint64 = 14 };
+enum Logical {
+  kListType = 3,
+  kMapType = 2,
+  kDecimalType = 5,
+  kIntegerType = 10,
+  kFloat16Type = 15
+};
+enum Converted {
+  kMapConverted = 1,
+  kListConverted = 3,
+  kDecimalConverted = 5,
+  kUint8 = 11,
+  kUint64 = 14
+};
 
 Result<bool> TakeInteger(ThriftReader* in, int64_t* to) {
   TRY_ASSIGN(*to, in->Integer());
@@ -146,8 +158,8 @@ class SchemaWalk {
     int definitions = 0;
     int repetitions = 0;
     int list_definition = 0;
-    bool in_list = false;   // the parent is the list itself: its repeated child has no name
-    bool element = false;   // the parent is the repeated child of a list
+    bool in_list = false;  // the parent is the list itself: its repeated child has no name
+    bool element = false;  // the parent is the repeated child of a list
     bool left_out = false;
   };
 
@@ -201,8 +213,8 @@ class SchemaWalk {
     const bool integers = column.type == ParquetType::kInt32 || column.type == ParquetType::kInt64;
     if (node.logical == kDecimalType || node.converted == kDecimalConverted) {
       column.meaning = ParquetMeaning::kDecimal;
-    } else if (integers && (!node.is_signed ||
-                            (node.converted >= kUint8 && node.converted <= kUint64))) {
+    } else if (integers &&
+               (!node.is_signed || (node.converted >= kUint8 && node.converted <= kUint64))) {
       column.meaning = ParquetMeaning::kUnsigned;
     } else if (node.logical == kFloat16Type && column.type == ParquetType::kFixedBytes &&
                column.width == 2) {

@@ -30,8 +30,8 @@ struct ParquetColumn {
   std::string name;  // dotted; of a list its own name, without those of its elements
   ParquetType type = ParquetType::kInt32;
   ParquetMeaning meaning = ParquetMeaning::kPlain;
-  size_t width = 0;  // of kFixedBytes
-  int scale = 0;     // of decimals
+  size_t width = 0;     // of kFixedBytes
+  int scale = 0;        // of decimals
   int definitions = 0;  // the highest definition level
   int repetitions = 0;
   int list_definition = 0;  // of lists: from this level on there is an element

@@ -42,8 +42,7 @@ Result<bool> ParquetRows::Next(FieldVisitor* visitor) {
     values_.clear();
     const ParquetColumn& column = reader->column();
     if (const Status status = reader->NextRow(&values_); !status.ok()) {
-      return status.With(
-          fmt::format("data file {}, column {}", file_.path.string(), column.name));
+      return status.With(fmt::format("data file {}, column {}", file_.path.string(), column.name));
     }
     if (column.repetitions == 0) {
       visitor->Value(column.name, values_.front());

@@ -97,7 +97,8 @@ Status ThriftReader::SkipValue(uint8_t type, int depth) {
       uint8_t element = kStop;
       TRY_ASSIGN(const size_t count, ListHead(&element));
       const bool boolean = element == kTrue || element == kFalse;
-      for (size_t i = 0; i < count; ++i) TRY(SkipValue(boolean ? uint8_t{kByte} : element, depth + 1));
+      for (size_t i = 0; i < count; ++i)
+        TRY(SkipValue(boolean ? uint8_t{kByte} : element, depth + 1));
       return Status::Ok();
     }
     case kMap: {

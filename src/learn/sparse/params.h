@@ -159,7 +159,8 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
         "Hash features to this many bits; 0: features keep their numbers (tables: 22)."},
        &Params::hash_bits},
       {{"label", "", kText, 0, 0, false, "", "",
-        "Tables (csv, tsv, jsonl, tfrecord, parquet): the column of the label, by name or number from 1; "
+        "Tables (csv, tsv, jsonl, tfrecord, parquet): the column of the label, by name or number "
+        "from 1; "
         "the "
         "first if not given."},
        &Params::label},
