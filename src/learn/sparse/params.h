@@ -177,8 +177,7 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
         "csv: whether the first line names the columns; auto: if none of its cells is a number."},
        &Params::header},
       {{"max_bad", "", kText, 0, 0, false, "", "",
-        "Tables: the share of malformed rows that is left out, such as 0.1%; without it the first "
-        "one ends the training."},
+        "Tables: the share of malformed rows that is left out, such as 0.1%."},
        &Params::max_bad},
       {{"threads", "", kInt, 0, 1024, false, "", "auto",
         "Training threads of a worker: its resources.cpu, else the host's cores divided by its "
