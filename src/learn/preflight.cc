@@ -3,6 +3,7 @@
 #include <string>
 
 #include "data/corpus/corpus.h"
+#include "data/formats/record_reader.h"
 #include "learn/task/model_output.h"
 
 namespace shoal::learn {
@@ -16,7 +17,11 @@ Status CheckOutput(ps::Client& client, int index, const std::filesystem::path& o
 
 Status CheckDataFiles(const job::Job& job, DataLocation data) {
   if (job.framework != job::Framework::kShoal || data == DataLocation::kRemote) return Status::Ok();
-  for (const job::DataSource& entry : job.data) TRY(data::Corpus::Open(entry.sources).status());
+  for (const job::DataSource& entry : job.data) {
+    const auto format = data::ParseRecordFormat(entry.format);
+    const data::Content content = format.ok() ? data::ContentOf(*format) : data::Content::kText;
+    TRY(data::Corpus::Open(entry.sources, data::ObjectContext(), content).status());
+  }
   return Status::Ok();
 }
 

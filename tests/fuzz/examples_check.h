@@ -22,10 +22,12 @@ inline void Require(bool condition) {
 }
 
 // The bytes as a file. Valid until the next call.
-inline Result<data::Corpus> CorpusOf(std::string_view bytes) {
+inline Result<data::Corpus> CorpusOf(std::string_view bytes,
+                                     data::Content content = data::Content::kText) {
   static const int file = ::memfd_create("examples", MFD_CLOEXEC);
   Require(::ftruncate(file, 0) == 0 && WriteAllAt(file, bytes, 0).ok());
-  return data::Corpus::Open({"/proc/self/fd/" + std::to_string(file)});
+  return data::Corpus::Open({"/proc/self/fd/" + std::to_string(file)}, data::ObjectContext(),
+                            content);
 }
 
 // Label, features and values one after another. False for text that is refused.

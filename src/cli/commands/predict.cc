@@ -210,8 +210,9 @@ constexpr const char* kPredictFooter = R"help(Examples:
   shoal predict model --data test.svm --classes --output classes.txt
 
 MODEL is a directory written by `shoal train linear`, `logistic`, `fm` or `ffm`. The files have the
-training data's format or that of --format, and may be plain, .gz or .zst. A csv file has the same
-columns as in training; without labels no quality is reported. The output has one line for each
+training data's format, that of their names or that of --format, and may be plain, .gz or .zst. A
+table (csv, tsv, jsonl, tfrecord,
+parquet) has the columns of the training; without labels no quality is reported. The output has one line for each
 example: of two classes the probability of label 1, or of the class that `positive` named in
 training, else the greater one; of several a probability for each, below a line with their names; of
 a label that is a number the predicted number; of the loss hinge the margin, above 0 for label 1.
@@ -236,13 +237,16 @@ void AddPredict(CLI::App& app, Run* chosen) {
           ""))
       ->type_name("FILE");
   sub->add_option("--key", arguments->key,
-                  "csv: column that names the examples, written before each prediction [that of "
+                  "Tables: column that names the examples, written before each prediction [that of "
                   "the training]")
       ->type_name("COLUMN");
   sub->add_flag("--classes", arguments->classes, "Write the likeliest class of each example");
   sub->add_option("--format", arguments->format,
-                  "Format of the files: libsvm, libffm, csv [the training data's]")
-      ->check(CLI::IsMember({"libsvm", "libffm", "csv"}).description(""))
+                  "Format of the files: libsvm, libffm, csv, tsv, jsonl, tfrecord, parquet [of "
+                  "tables by the first "
+                  "file's name, else the training data's]")
+      ->check(CLI::IsMember({"libsvm", "libffm", "csv", "tsv", "jsonl", "tfrecord", "parquet"})
+                  .description(""))
       ->type_name("");
   sub->add_option("--threads", arguments->threads, "Number of threads [the machine's cores]")
       ->check(CLI::Range(1, 1024).description(""))

@@ -20,6 +20,7 @@
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
 #include "controller/files/expand_data.h"
+#include "data/formats/record_reader.h"
 #include "job/file/parse.h"
 #include "learn/algorithm.h"
 #include "model/save_model.h"
@@ -107,16 +108,11 @@ std::vector<std::string> FormatsOf(const learn::Algorithm& algorithm) {
 }
 
 // "clicks.csv.zst" is csv if the algorithm reads it; otherwise the algorithm's first format.
-std::string FormatByName(const learn::Algorithm& algorithm, std::string path) {
-  for (const char* packed : {".gz", ".zst"}) {
-    if (path.ends_with(packed)) path.resize(path.size() - std::string_view(packed).size());
-  }
+std::string FormatByName(const learn::Algorithm& algorithm, const std::string& path) {
   const std::vector<std::string> formats = FormatsOf(algorithm);
-  for (const std::string& format : formats) {
-    if (path.ends_with("." + format) || (format == "libffm" && path.ends_with(".ffm")))
-      return format;
-  }
-  return formats.front();
+  const std::string_view named = data::NameOf(data::FormatOfPath(path));
+  const bool read = std::find(formats.begin(), formats.end(), named) != formats.end();
+  return read ? std::string(named) : formats.front();
 }
 
 json::object DataOf(const std::string& format, const std::vector<std::string>& files) {
@@ -256,15 +252,17 @@ constexpr const char* kLinearFooter = R"help(Examples:
   shoal train logistic --data clicks/*.svm.zst --output model --hash-bits 24 --l1 0.1
   shoal train logistic --data people.csv --label income --categorical zip --output model
   shoal train logistic --data train.svm --output model --workers 2 --servers 1 --json
+  shoal train logistic --data events.jsonl --label clicked --output model
   shoal train fm --data train.svm --test test.svm --output model --factors 16
   shoal train ffm --data train.ffm --test test.ffm --output model
   shoal train linear --data newer.csv --from ages --output ages
 
 --loss says what is learnt: one of two classes (logistic, hinge), one of several (softmax), a number
 (squared, quantile) or a count (poisson); auto takes it from the labels of the first lines, and the
-last line says which it was. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
-FIELD:NUMBER:VALUE …`; labels of two classes are -1, 0 or 1 there. Only ffm uses fields; in csv each
-column is a field. A csv cell that is a number is the value of its column's feature; any other text,
+last line says which it was. Tables are csv, tsv, jsonl (an object a line; fields of nested ones are
+called outer.inner) tfrecord (tf.train.Example) and parquet. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
+FIELD:NUMBER:VALUE …`; labels of two classes are -1, 0 or 1 there. Only ffm uses fields; in tables
+each column is a field. A cell that is a number is the value of its column's feature; any other text,
 and every cell of the --categorical columns, is a feature of its own. Files may be plain, .gz or
 .zst. The files of --test are predicted after each epoch and at the end. With --validation the
 training ends when that share of the data, or that file, is predicted no better, and the best epoch

@@ -276,9 +276,9 @@ std::shared_ptr<DataArguments> AddDataAction(CLI::App* parent, const DataActionT
   names->required();
   if (copies) names->expected(2, CLI::detail::expected_max_vector_size);
   if (action == &Head || action == &Count || action == &ShowSchema) {
-    sub->add_option(
-           "--format", arguments->format,
-           "text, csv, tsv, libsvm, libffm, jsonl or tfrecord [by the first name's ending]")
+    sub->add_option("--format", arguments->format,
+                    "text, csv, tsv, libsvm, libffm, jsonl, tfrecord or parquet [by the first "
+                    "name's ending]")
         ->type_name("FORMAT");
     sub->add_option("--max-bad", arguments->max_bad,
                     "Malformed records that are tolerated, in per cent of all")

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "data/examples/csv.h"
+#include "data/formats/csv_cells.h"
 #include "data/formats/tf_example.h"
 
 namespace shoal::data {
@@ -107,6 +107,7 @@ Status AddRecord(const Record& record, RecordFormat format, const RecordReader& 
     case RecordFormat::kTsv:
       return AddTableRow(record, format == RecordFormat::kCsv ? ',' : '\t', reader.columns(),
                          schema);
+    case RecordFormat::kParquet:
     case RecordFormat::kJsonLines: {
       TRY_ASSIGN(const json::object object, ParseJsonObject(record.bytes));
       for (const auto& field : object) TRY(schema->Add(field.key(), TypeOfJson(field.value())));

@@ -13,8 +13,6 @@
 namespace shoal::data {
 namespace {
 
-constexpr double kLargest = 1e30;  // differences are kept as float
-
 // Deviations below this part of the values' size are rounding errors of a constant column.
 constexpr double kSmallestDeviation = 1e-9;
 
@@ -136,7 +134,7 @@ bool ParseWideNumber(std::string_view cell, double* value) {
     return true;
   }
   if (error != std::errc()) return false;
-  if (std::abs(*value) > kLargest) *value = std::numeric_limits<double>::infinity();
+  if (std::abs(*value) > kLargestNumber) *value = std::numeric_limits<double>::infinity();
   return true;
 }
 

@@ -21,6 +21,9 @@ struct FeatureValue;
 // CSV hashes features to at most 31 bits, so that raw ones can be told from them.
 inline constexpr uint32_t kRawFeature = 1u << 31;
 
+// Greater numbers count as infinite: differences are kept as float.
+inline constexpr double kLargestNumber = 1e30;
+
 // The cells of a column. Mean and deviation are exact where the offset is a typical value: sums of
 // differences to it do not cancel (Chan, Golub and LeVeque 1983, "Algorithms for Computing the
 // Sample Variance", shifted data).

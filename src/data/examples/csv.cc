@@ -199,47 +199,45 @@ void NumberFields(CsvColumns* columns) {
 
 }  // namespace
 
-bool NextCell(const char** at, const char* end, char delimiter, std::string* room,
-              std::string_view* cell) {
-  const char* text = *at;
-  while (text < end && IsBlank(*text) && *text != delimiter) ++text;
-  if (text == end || *text != '"') {
-    const char* const stop = std::find(text, end, delimiter);
-    const char* last = stop;
-    while (last > text && IsBlank(last[-1])) --last;
-    *cell = {text, static_cast<size_t>(last - text)};
-    *at = stop + 1;
-    return true;
-  }
-  room->clear();
-  for (++text;; ++text) {
-    const char* const quote = std::find(text, end, '"');
-    if (quote == end) return false;
-    room->append(text, quote);
-    text = quote + 1;
-    if (text == end || *text != '"') break;
-    *room += '"';
-  }
-  *cell = *room;
-  const char* const stop = std::find(text, end, delimiter);
-  *at = stop + 1;
-  return std::all_of(text, stop, IsBlank);
-}
-
 Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromFirstLine(std::string_view line,
                                                                     const CsvOptions& options) {
   if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   while (line.ends_with('\r') || line.ends_with('\n')) line.remove_suffix(1);
   TRY_ASSIGN(std::vector<std::string> names, CellsOf(line, options.delimiter));
-  auto made = std::make_shared<CsvColumns>();
-  made->delimiter = options.delimiter;
-  made->schema.header = HasHeader(options, names);
-  if (made->schema.header) {
-    made->header = line;
+  const bool header = HasHeader(options, names);
+  if (header) {
     TRY(CheckHeader(options, names));
   } else {
     TRY_ASSIGN(names, NamesByPlace(options, names.size()));
   }
+  TRY_ASSIGN(const std::shared_ptr<CsvColumns> made, Interpret(std::move(names), header, options));
+  if (header) made->header = line;
+  return std::shared_ptr<const CsvColumns>(made);
+}
+
+Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromNames(std::vector<std::string> names,
+                                                                const CsvOptions& options) {
+  if (names.size() > kMaxCsvColumns)
+    return InvalidArgument(fmt::format("the table has more than {} columns", kMaxCsvColumns));
+  TRY(CheckHeader(options, names));
+  std::vector<std::string> absent;
+  if (options.trained) {
+    const std::set<std::string> here(names.begin(), names.end());
+    names = options.trained->names;
+    for (const std::string& name : names) {
+      if (!here.contains(name)) absent.push_back(name);
+    }
+  }
+  TRY_ASSIGN(const std::shared_ptr<CsvColumns> made, Interpret(std::move(names), true, options));
+  made->absent = std::move(absent);
+  return std::shared_ptr<const CsvColumns>(made);
+}
+
+Result<std::shared_ptr<CsvColumns>> CsvColumns::Interpret(std::vector<std::string> names,
+                                                          bool header, const CsvOptions& options) {
+  auto made = std::make_shared<CsvColumns>();
+  made->delimiter = options.delimiter;
+  made->schema.header = header;
   for (const std::string& name : names) made->columns.push_back({.feature = HashBytes(name)});
   made->label = FindLabel(options, names);
   if (made->label == kNone && options.label_needed)
@@ -257,7 +255,7 @@ Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromFirstLine(std::string_
   if (made->scaled) {
     for (const Column& column : made->columns) made->schema.scales.push_back(column.scale);
   }
-  return std::shared_ptr<const CsvColumns>(std::move(made));
+  return made;
 }
 
 std::shared_ptr<const CsvColumns> CsvColumns::WithScales(std::vector<ColumnScale> scales,

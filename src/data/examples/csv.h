@@ -1,5 +1,5 @@
-// The columns of a CSV file: which is the label, which are numeric, and the feature of a cell.
-// Built once from the first line of the data; the example reader uses it.
+// The columns of a table, first of all of CSV: which is the label, which are numeric, and the
+// feature of a cell. Built once from the beginning of the data; the example reader uses it.
 //
 // A cell with a finite number is the value of its column's feature. Any other text, and any cell of
 // a column that is declared categorical, is a feature of its own with value 1. Empty cells give no
@@ -16,10 +16,11 @@
 #include "base/status.h"
 #include "data/corpus/corpus.h"
 #include "data/examples/column_scaling.h"
+#include "data/formats/csv_cells.h"
 
 namespace shoal::data {
 
-inline constexpr size_t kMaxCsvColumns = 65536;
+enum class ExampleFormat : uint8_t;
 
 enum class CsvHeader : uint8_t { kAuto = 0, kYes = 1, kNo = 2 };
 
@@ -40,8 +41,8 @@ struct CsvSchema {
 };
 
 struct CsvOptions {
-  std::string label;        // the column's name, or its number from 1; empty: the first
-  std::string categorical;  // names or numbers, separated by commas
+  std::string label = {};        // the column's name, or its number from 1; empty: the first
+  std::string categorical = {};  // names or numbers, separated by commas
   char delimiter = ',';
   CsvHeader header = CsvHeader::kAuto;  // kAuto: the first line is one if no cell is a number
   bool label_needed = true;             // false: the label column may be missing
@@ -75,6 +76,11 @@ struct CsvColumns {
   static Result<std::shared_ptr<const CsvColumns>> FromFirstLine(std::string_view line,
                                                                  const CsvOptions& options);
 
+  // From the names of a table whose records name their fields. With options.trained the columns are
+  // those of the training data, present or not. Errors as Make, without the file.
+  static Result<std::shared_ptr<const CsvColumns>> FromNames(std::vector<std::string> names,
+                                                             const CsvOptions& options);
+
   std::vector<Column> columns;
   size_t label = kNone;
   size_t weight = kNone;  // read for every example
@@ -83,18 +89,23 @@ struct CsvColumns {
   std::string header;  // the line that every file begins with; empty: none
   CsvSchema schema;    // with label == kNone its label is empty; its scales are the trained ones
   bool scaled = false;
+  std::vector<std::string> absent;  // names that FromNames took from options.trained only
 
   bool IsFeature(size_t column) const { return column != label && !columns[column].ignored; }
   // The same columns with these scales, one for each of schema.names.
   std::shared_ptr<const CsvColumns> WithScales(std::vector<ColumnScale> scales,
                                                float row_scale) const;
+
+ private:
+  static Result<std::shared_ptr<CsvColumns>> Interpret(std::vector<std::string> names, bool header,
+                                                       const CsvOptions& options);
 };
 
-// Parses the next cell of [*at, end): without quotes and surrounding blanks. False for an unclosed
-// quote. Moves `*at` after the delimiter, or one past the end after the last cell. `room` holds the
-// text if it differs from the bytes.
-bool NextCell(const char** at, const char* end, char delimiter, std::string* room,
-              std::string_view* cell);
+// The columns of a table of any format. Of JSON lines, TFRecord and Parquet they are those of the
+// first records of the first file, up to 1000 or 4 MiB of them; fields that come up later are left
+// out. Errors as CsvColumns::Make and RecordReader::Next.
+Result<std::shared_ptr<const CsvColumns>> FindColumns(ExampleFormat format, const Corpus& corpus,
+                                                      const CsvOptions& options);
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo), continued from `hash`.
 inline constexpr uint64_t kFnvOffset = 0xcbf2'9ce4'8422'2325;

@@ -1,4 +1,4 @@
-// The interface of line parsers; private to this room. examples.cc finds the lines and adds file
+// The interface of line parsers; private to this room. line_source.cc finds the lines and adds file
 // and line to errors.
 #pragma once
 
@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "data/examples/examples.h"
+#include "data/examples/table.h"
 
 namespace shoal::data {
-
-inline bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 // An error in a line, and its position.
 struct ParseError {
   const char* at = nullptr;  // null: no error
   std::string expected = {};
+  std::string got = {};  // empty: the word at `at`
 };
 
 // Parses lines and appends examples to a set. Not thread-safe.
@@ -34,7 +34,9 @@ class ExampleParser {
 
 // `options` and `set` must outlive the parser.
 std::unique_ptr<ExampleParser> MakeLibsvmParser(const ExampleOptions& options, ExampleSet* set);
-std::unique_ptr<ExampleParser> MakeCsvParser(const ExampleOptions& options, ExampleSet* set);
+// Of lines that are rows of a table; both must outlive the parser.
+std::unique_ptr<ExampleParser> MakeCsvParser(const CsvColumns& columns, RowSink* sink);
+std::unique_ptr<ExampleParser> MakeJsonParser(const CsvColumns& columns, RowSink* sink);
 
 // Maps the label −1 to 0 for binary labels; false for an invalid label.
 inline bool NormalizeLabel(const ExampleOptions& options, float* label) {

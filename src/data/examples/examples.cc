@@ -3,56 +3,81 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "data/examples/example_parser.h"
+#include "data/examples/example_source.h"
 
 namespace shoal::data {
 namespace {
 
-constexpr size_t kPiece = 1 << 20;
-constexpr size_t kSlack = 16;  // readable bytes after the text, for eight digits at a time
+constexpr uint64_t kEnoughToJudge = 10'000;  // rows, before a share of them ends a shard
 
 bool EndsWord(char c) { return IsBlank(c) || c == '\n' || c == '#'; }
 
-// The word at `at`, for error messages.
-std::string WordAt(const char* at, const char* newline) {
-  const char* const end = std::find_if(at, newline, EndsWord);
-  std::string word(at, static_cast<size_t>(std::min<std::ptrdiff_t>(end - at, 40)));
+std::unique_ptr<ExampleSource> MakeSource(const Corpus& corpus, Shard shard,
+                                          const ExampleOptions& options) {
+  if (options.format == ExampleFormat::kTfRecord)
+    return MakeTfRecordSource(corpus, std::move(shard), options);
+  if (options.format == ExampleFormat::kParquet)
+    return MakeParquetSource(corpus, std::move(shard), options);
+  return MakeLineSource(corpus, std::move(shard), options);
+}
+
+// Gives rows to a function.
+class VisitingSink final : public RowSink {
+ public:
+  explicit VisitingSink(const std::function<bool(const TableRow&)>& visit) : visit_(visit) {}
+  RowFault Take(const TableRow& row) override {
+    done = done || !visit_(row);
+    return {};
+  }
+  bool done = false;
+
+ private:
+  const std::function<bool(const TableRow&)>& visit_;
+};
+
+}  // namespace
+
+std::string FirstWordOf(std::string_view text) {
+  const auto end = std::find_if(text.begin(), text.end(), EndsWord);
+  const size_t size = static_cast<size_t>(end - text.begin());
+  std::string word(text.substr(0, std::min<size_t>(size, 40)));
   for (char& c : word) {
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = '?';
   }
-  return end - at > 40 ? word + "…" : word;
+  return size > 40 ? word + "…" : word;
 }
 
-// The line number of byte `position` of the file's text.
-uint64_t LineOf(const SourceFile& file, uint64_t position) {
-  const auto stream = TextStream::Open(file);
-  std::vector<char> block(256 * 1024);
-  uint64_t line = 1;
-  while (stream.ok() && (*stream)->position() < position) {
-    const uint64_t left = position - (*stream)->position();
-    const auto got = (*stream)->Read(block.data(), std::min<uint64_t>(block.size(), left));
-    if (!got.ok() || *got == 0) break;
-    line += static_cast<uint64_t>(std::count(block.data(), block.data() + *got, '\n'));
-  }
-  return line;
+Status BadRows::Check() const {
+  if (static_cast<double>(bad_) <= max_bad_ * static_cast<double>(good_ + bad_))
+    return Status::Ok();
+  return InvalidArgument(
+      fmt::format("{} of {} rows of a part of the data are malformed, more than "
+                  "max_bad: the first is {}",
+                  bad_, good_ + bad_, first_.front().text()));
 }
 
-// The initial buffer size: less than kPiece if the whole text is shorter. Longer lines double it.
-size_t FirstPiece(const Corpus& corpus) {
-  uint64_t bytes = 4096;
-  for (const SourceFile& file : corpus.files())
-    bytes += file.compression == Compression::kNone ? file.stored_bytes : kPiece;
-  return std::min<uint64_t>(bytes, kPiece);
+Status BadRows::Count(BadRecord bad) {
+  ++bad_;
+  if (first_.size() < kKeptBadRecords) first_.push_back(std::move(bad));
+  return good_ + bad_ < kEnoughToJudge ? Status::Ok() : Check();
 }
 
-}  // namespace
+Status BadRows::Finish() const {
+  if (bad_ == 0) return Status::Ok();
+  TRY(Check());
+  std::string places;
+  for (const BadRecord& one : first_) places += "\n  " + one.text();
+  LogWarning("{} of {} rows are malformed and left out, the first:{}", bad_, good_ + bad_, places);
+  return Status::Ok();
+}
 
 void ExampleSet::Clear() {
   labels.clear();
@@ -68,137 +93,51 @@ void ExampleSet::Clear() {
 }
 
 struct ExampleReader::State {
-  State(const Corpus& c, Shard s, ExampleOptions o)
-      : corpus(c), shard(std::move(s)), options(o), buffer(FirstPiece(c) + kSlack) {}
-
   const Corpus corpus;
-  const Shard shard;
   const ExampleOptions options;
-  size_t segment = 0;                  // the current one, or the next if there is no stream
-  std::unique_ptr<TextStream> stream;  // of the current segment; null between segments
-  std::vector<char> buffer;
-  uint64_t buffer_at = 0;  // place in the file's text of the buffer's first byte
-  size_t filled = 0;
-  bool at_eof = false;
-  bool skipping = false;  // inside a line of the previous shard
-  uint64_t bytes_read = 0;
-
-  const Segment& current() const { return shard.segments[segment]; }
-  const SourceFile& file() const { return corpus.files()[current().file]; }
-
-  Status OpenSegment() {
-    TRY_ASSIGN(stream, TextStream::Open(file()));
-    // Starts at the byte before: if that is a newline, the first line of this shard begins here.
-    const uint64_t from = current().begin == 0 ? 0 : current().begin - 1;
-    TRY(stream->SkipTo(from));
-    buffer_at = from;
-    filled = 0;
-    at_eof = false;
-    skipping = current().begin > 0;
-    return Status::Ok();
-  }
-
-  void CloseSegment() {
-    stream.reset();
-    ++segment;
-  }
-
-  Status TooLong() const {
-    return InvalidArgument(fmt::format("{}:{}: got a line of more than {} MiB",
-                                       file().path.string(), LineOf(file(), buffer_at),
-                                       kMaxExampleLine >> 20));
-  }
-
-  // Reads more text into the buffer; at the end of the file adds a newline if it is missing.
-  Status Fill() {
-    if (filled + kSlack + 1 >= buffer.size()) {
-      if (buffer.size() > kMaxExampleLine) return TooLong();
-      buffer.resize(2 * buffer.size());
-    }
-    while (!at_eof && filled + kSlack + 1 < buffer.size()) {
-      TRY_ASSIGN(const size_t got,
-                 stream->Read(buffer.data() + filled, buffer.size() - kSlack - 1 - filled));
-      filled += got;
-      bytes_read += got;
-      at_eof = got == 0;
-    }
-    if (at_eof && filled > 0 && buffer[filled - 1] != '\n') buffer[filled++] = '\n';
-    std::memset(buffer.data() + filled, 0, kSlack);
-    return Status::Ok();
-  }
-
-  Status Malformed(const ParseError& fault, const char* line, const char* newline) const {
-    const uint64_t position = buffer_at + static_cast<uint64_t>(line - buffer.data());
-    return InvalidArgument(fmt::format("{}:{}: got '{}', expected {}", file().path.string(),
-                                       LineOf(file(), position), WordAt(fault.at, newline),
-                                       fault.expected));
-  }
-
-  // Parses the complete lines in the buffer and moves the rest to its front. True at the end of the
-  // segment.
-  Result<bool> ParseBuffer(ExampleSet* set) {
-    const std::unique_ptr<ExampleParser> parser = options.format == ExampleFormat::kCsv
-                                                      ? MakeCsvParser(options, set)
-                                                      : MakeLibsvmParser(options, set);
-    const char* line = buffer.data();
-    const char* const end = buffer.data() + filled;
-    const uint64_t limit = current().end - std::min(current().end, buffer_at);
-    bool done = false;
-    while (line < end) {
-      done = !skipping && static_cast<uint64_t>(line - buffer.data()) >= limit;
-      if (done) break;
-      const auto* const newline =
-          static_cast<const char*>(std::memchr(line, '\n', static_cast<size_t>(end - line)));
-      if (newline == nullptr) break;
-      if (!skipping) {
-        ParseError fault;
-        const bool first = buffer_at == 0 && line == buffer.data();
-        if (!first || !parser->IsHeader(line, newline, &fault))
-          fault = parser->Parse(line, newline);
-        if (fault.at != nullptr) return Malformed(fault, line, newline);
-      }
-      skipping = false;
-      line = newline + 1;
-    }
-    const auto used = static_cast<size_t>(line - buffer.data());
-    // Skipped bytes need not be kept.
-    const size_t dropped = skipping ? filled : used;
-    std::memmove(buffer.data(), buffer.data() + dropped, filled - dropped);
-    buffer_at += dropped;
-    filled -= dropped;
-    return done || (at_eof && filled == 0);
-  }
+  std::unique_ptr<ExampleSource> source;
 };
 
 ExampleReader::ExampleReader(const Corpus& corpus, Shard shard, ExampleOptions options)
-    : state_(std::make_unique<State>(corpus, std::move(shard), options)) {}
+    : state_(std::make_unique<State>(State{corpus, std::move(options), nullptr})) {
+  state_->source = MakeSource(corpus, std::move(shard), state_->options);
+}
 ExampleReader::ExampleReader(ExampleReader&&) noexcept = default;
 ExampleReader::~ExampleReader() = default;
 
 Result<bool> ExampleReader::Read(ExampleSet* set) {
-  if (state_->segment >= state_->shard.segments.size()) return false;
-  if (state_->stream == nullptr) TRY(state_->OpenSegment());
   try {
-    TRY(state_->Fill());
-    TRY_ASSIGN(const bool ended, state_->ParseBuffer(set));
-    if (ended) state_->CloseSegment();
-    return true;
+    std::unique_ptr<RowSink> sink;
+    if (IsTable(state_->options.format)) sink = MakeExampleSink(state_->options, set);
+    return state_->source->Read({set, sink.get()});
   } catch (const std::bad_alloc&) {
     return ResourceExhausted(
         fmt::format("the examples of {} do not fit into memory after {} MiB of text",
-                    state_->file().path.string(), state_->bytes_read >> 20));
+                    state_->corpus.files().front().path.string(), bytes_read() >> 20));
   }
 }
 
-uint64_t ExampleReader::bytes_read() const { return state_->bytes_read; }
+uint64_t ExampleReader::bytes_read() const { return state_->source->bytes_read(); }
 
 Result<ExampleSet> ReadExamples(const Corpus& corpus, const Shard& shard, ExampleOptions options) {
-  ExampleReader reader(corpus, shard, options);
+  ExampleReader reader(corpus, shard, std::move(options));
   ExampleSet set;
   for (;;) {
     TRY_ASSIGN(const bool more, reader.Read(&set));
     if (!more) return set;
   }
+}
+
+Status VisitRows(const Corpus& corpus, const ExampleOptions& options, uint64_t bytes,
+                 const std::function<bool(const TableRow&)>& visit) {
+  TRY_ASSIGN(Shard shard, corpus.MakeShard(0, 1));
+  const std::unique_ptr<ExampleSource> source = MakeSource(corpus, std::move(shard), options);
+  VisitingSink sink(visit);
+  while (!sink.done && source->bytes_read() < bytes) {
+    TRY_ASSIGN(const bool more, source->Read({nullptr, &sink}));
+    if (!more) break;
+  }
+  return Status::Ok();
 }
 
 }  // namespace shoal::data

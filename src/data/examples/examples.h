@@ -1,5 +1,5 @@
-// Reads labelled examples with sparse features from libsvm, libffm or CSV text, over exact,
-// disjoint byte ranges. Used by the trainers on sparse examples (learn/sparse) and by `shoal
+// Reads labelled examples with sparse features from libsvm, libffm and tables, over exact, disjoint
+// byte ranges. Used by the trainers on sparse examples (learn/sparse) and by `shoal
 // predict`.
 //
 // A line belongs to the shard in which its first byte lies, so that each example is in exactly one
@@ -11,7 +11,12 @@
 // value   = a finite decimal number
 //
 // libffm has FIELD:NUMBER:VALUE in place of NUMBER:VALUE; fields are dropped unless keep_fields is
-// set. In CSV (csv.h) each column is a field.
+// set. The other formats are tables (csv.h), in which each column is a field: CSV, TSV, JSON lines
+// TFRecord with tf.train.Example and Parquet.
+//
+// A TFRecord belongs to the shard in which its first byte lies, too. Since its place follows only
+// from the lengths of all before it, a shard that begins in the middle of a file reads those. Of
+// Parquet a row group belongs to the shard in which its first byte lies.
 //
 // Formats: docs/formats/examples.md.
 #pragma once
@@ -37,30 +42,52 @@ inline constexpr uint64_t kMaxFeature = UINT32_MAX - 1;
 inline constexpr int kMaxHashBits = 31;
 inline constexpr uint32_t kMaxFields = 65536;
 
-enum class ExampleFormat : uint8_t { kLibsvm = 0, kLibffm = 1, kCsv = 2 };
+enum class ExampleFormat : uint8_t {
+  kLibsvm,
+  kLibffm,
+  kCsv,
+  kTsv,
+  kJsonLines,
+  kTfRecord,
+  kParquet
+};
+
+// Whether it has columns (csv.h).
+inline bool IsTable(ExampleFormat format) {
+  return format != ExampleFormat::kLibsvm && format != ExampleFormat::kLibffm;
+}
+// What Corpus::Open is to check.
+inline Content ContentOf(ExampleFormat format) {
+  return format == ExampleFormat::kTfRecord || format == ExampleFormat::kParquet ? Content::kBytes
+                                                                                 : Content::kText;
+}
 
 struct ExampleOptions {
   // 0: features keep their numbers; b > 0: a feature is HashFeature(number, b).
   int hash_bits = 0;
   // True: labels must be −1, 0 or 1 and become 0 or 1. False: any finite number.
   bool binary_labels = true;
-  // Any finite number, whatever binary_labels says; for kCsv less ExampleSet::label_offset.
+  // Any finite number, whatever binary_labels says; for tables less ExampleSet::label_offset.
   bool real_labels = false;
   double least_label = -std::numeric_limits<double>::infinity();  // with real_labels
   ExampleFormat format = ExampleFormat::kLibsvm;
-  bool missing_labels = false;  // of kCsv: a missing cell is the label NaN
-  // For kCsv: not null, and hash_bits is not 0.
+  bool missing_labels = false;  // of tables: a missing cell is the label NaN
+  // For tables: not null, and hash_bits is not 0.
   std::shared_ptr<const CsvColumns> csv = nullptr;
-  // For kCsv, with columns that have no scales: numbers are read as raw values (column_scaling.h).
+  // For tables, with columns that have no scales: numbers are read as raw values
+  // (column_scaling.h).
   bool raw_columns = false;
-  // For kCsv, with columns that know no classes: labels are read as indices of names (classes.h).
+  // For tables, with columns that know no classes: labels are read as indices of names (classes.h).
   bool raw_labels = false;
   size_t max_classes = kMaxBinaryClasses;  // with raw_labels
-  // For kLibffm and kCsv: store ExampleSet::fields.
+  // For kLibffm and tables: store ExampleSet::fields.
   bool keep_fields = false;
   // 0: fields keep their numbers, below kMaxFields. Otherwise a field is its number modulo this
   // value, at most kMaxFields.
   uint32_t fields = 0;
+  // Of tables: the share of malformed rows of a shard that is passed over, 0…1. With 0 the first
+  // one is an error.
+  double max_bad = 0;
 };
 
 // Multiplicative hash to [0, 2^bits), 1 ≤ bits ≤ kMaxHashBits (Knuth, vol. 3, 6.4).

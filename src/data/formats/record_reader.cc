@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "base/json.h"
-#include "data/examples/csv.h"
+#include "base/utf8.h"
+#include "data/formats/csv_cells.h"
+#include "data/formats/fields.h"
 #include "data/formats/tfrecord.h"
+#include "data/parquet/parquet_rows.h"
 
 namespace shoal::data {
 namespace {
@@ -20,17 +25,18 @@ struct FormatName {
   std::string_view name;
   RecordFormat format;
 };
-constexpr std::array<FormatName, 10> kFormats = {{{"text", RecordFormat::kText},
+constexpr std::array<FormatName, 11> kFormats = {{{"text", RecordFormat::kText},
                                                   {"csv", RecordFormat::kCsv},
                                                   {"tsv", RecordFormat::kTsv},
                                                   {"libsvm", RecordFormat::kLibsvm},
                                                   {"libffm", RecordFormat::kLibffm},
                                                   {"jsonl", RecordFormat::kJsonLines},
                                                   {"tfrecord", RecordFormat::kTfRecord},
+                                                  {"parquet", RecordFormat::kParquet},
                                                   {"svm", RecordFormat::kLibsvm},
                                                   {"ffm", RecordFormat::kLibffm},
                                                   {"ndjson", RecordFormat::kJsonLines}}};
-constexpr size_t kChosen = 7;  // of them; the others are endings of files
+constexpr size_t kChosen = 8;  // of them; the others are endings of files
 
 std::vector<std::string> RowCells(std::string_view line, char delimiter, bool* closed) {
   std::vector<std::string> cells;
@@ -46,6 +52,36 @@ std::vector<std::string> RowCells(std::string_view line, char delimiter, bool* c
   }
   return cells;
 }
+
+// A row of named fields as one line of JSON.
+class JsonRow final : public FieldVisitor {
+ public:
+  void Value(std::string_view name, const TableCell& cell) override {
+    object_[EscapedUtf8(name)] = ValueOf(cell);
+  }
+  void List(std::string_view name, std::span<const TableCell> values) override {
+    json::array list;
+    for (const TableCell& cell : values) list.push_back(ValueOf(cell));
+    object_[EscapedUtf8(name)] = std::move(list);
+  }
+  void LeftOut(std::string_view) override {}
+  std::string Finish() const { return ToText(object_); }
+
+ private:
+  static json::value ValueOf(const TableCell& cell) {
+    using Kind = TableCell::Kind;
+    if (cell.kind == Kind::kText) return json::value(EscapedUtf8(cell.text));
+    if (cell.kind == Kind::kInteger) return cell.integer;
+    const bool real = cell.kind == Kind::kFloat || cell.kind == Kind::kReal;
+    if (!real || !std::isfinite(cell.real)) return nullptr;
+    std::string room;
+    const std::string_view text = TextOf(cell, &room);
+    double value = cell.real;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  }
+  json::object object_;
+};
 
 bool IsTable(RecordFormat format) {
   return format == RecordFormat::kCsv || format == RecordFormat::kTsv;
@@ -82,7 +118,8 @@ RecordFormat FormatOfPath(std::string_view path) {
 }
 
 Content ContentOf(RecordFormat format) {
-  return format == RecordFormat::kTfRecord ? Content::kBytes : Content::kText;
+  const bool bytes = format == RecordFormat::kTfRecord || format == RecordFormat::kParquet;
+  return bytes ? Content::kBytes : Content::kText;
 }
 
 std::string BadRecord::text() const {
@@ -95,7 +132,13 @@ RecordReader::~RecordReader() = default;
 
 Result<bool> RecordReader::OpenNext() {
   if (next_file_ == corpus_.files().size()) return false;
-  TRY_ASSIGN(stream_, TextStream::Open(corpus_.files()[next_file_++]));
+  const SourceFile& file = corpus_.files()[next_file_++];
+  if (format_ == RecordFormat::kParquet) {
+    TRY_ASSIGN(rows_, ParquetRows::Open(file, [](std::string_view) { return true; }));
+    next_group_ = 0;
+  } else {
+    TRY_ASSIGN(stream_, TextStream::Open(file));
+  }
   buffer_.clear();
   used_ = 0;
   at_end_ = false;
@@ -180,6 +223,22 @@ Result<bool> RecordReader::NextTfRecord(Record* record, std::string* fault) {
   return true;
 }
 
+Result<bool> RecordReader::NextParquetRow(Record* record) {
+  for (;;) {
+    JsonRow row;
+    const uint64_t before = rows_->bytes_read();
+    TRY_ASSIGN(const bool more, rows_->Next(&row));
+    bytes_read_ += rows_->bytes_read() - before;
+    if (more) {
+      buffer_ = row.Finish();
+      *record = {buffer_, next_file_ - 1, 0, ++number_};
+      return true;
+    }
+    if (next_group_ == rows_->footer().groups.size()) return false;
+    TRY(rows_->Enter(next_group_++));
+  }
+}
+
 // What is wrong with the record; empty: nothing.
 std::string RecordReader::FaultOf(const Record& record) {
   if (format_ == RecordFormat::kJsonLines) {
@@ -216,7 +275,7 @@ Status RecordReader::CountBad(const Record& record, std::string reason) {
 
 Result<bool> RecordReader::Next(Record* record) {
   for (;;) {
-    if (stream_ == nullptr) {
+    if (stream_ == nullptr && rows_ == nullptr) {
       TRY_ASSIGN(const bool opened, OpenNext());
       if (!opened) {
         TRY(CheckShare(true));
@@ -224,10 +283,12 @@ Result<bool> RecordReader::Next(Record* record) {
       }
     }
     std::string fault;
-    TRY_ASSIGN(const bool more, format_ == RecordFormat::kTfRecord ? NextTfRecord(record, &fault)
-                                                                   : NextLine(record, &fault));
+    TRY_ASSIGN(const bool more, format_ == RecordFormat::kParquet    ? NextParquetRow(record)
+                                : format_ == RecordFormat::kTfRecord ? NextTfRecord(record, &fault)
+                                                                     : NextLine(record, &fault));
     if (!more) {
       stream_.reset();
+      rows_.reset();
       continue;
     }
     if (fault.empty() && format_ != RecordFormat::kTfRecord && record->bytes.empty()) continue;

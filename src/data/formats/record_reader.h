@@ -1,6 +1,6 @@
-// Records of files in any format: lines of text, or TFRecords. Malformed records are counted, the
-// first are kept with their place, and too many are an error; so a damaged file never passes
-// silently and never ends a program in a crash.
+// Records of files in any format: lines of text, TFRecords, or rows of Parquet as lines of JSON.
+// Malformed records are counted, the first are kept with their place, and too many are an error; so
+// a damaged file never passes silently and never ends a program in a crash.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,21 @@
 
 namespace shoal::data {
 
-enum class RecordFormat : uint8_t { kText, kCsv, kTsv, kLibsvm, kLibffm, kJsonLines, kTfRecord };
+class ParquetRows;
 
-// "text", "csv", "tsv", "libsvm", "libffm", "jsonl", "tfrecord". InvalidArgument lists them.
+enum class RecordFormat : uint8_t {
+  kText,
+  kCsv,
+  kTsv,
+  kLibsvm,
+  kLibffm,
+  kJsonLines,
+  kTfRecord,
+  kParquet,
+};
+
+// "text", "csv", "tsv", "libsvm", "libffm", "jsonl", "tfrecord",
+// "parquet". InvalidArgument lists them.
 Result<RecordFormat> ParseRecordFormat(const std::string& name);
 std::string_view NameOf(RecordFormat format);
 // By the ending of a path or URI, without .gz and .zst and a query; kText for all others.
@@ -37,6 +49,7 @@ struct Record {
   size_t file = 0;         // in corpus.files()
   uint64_t offset = 0;     // of its first byte in the file's (unpacked) bytes
   uint64_t number = 0;     // in its file, from 1: the line of formats of lines
+                           // (of Parquet there is no offset)
 };
 
 struct BadRecord {
@@ -73,6 +86,7 @@ class RecordReader {
   Result<bool> OpenNext();
   Result<bool> NextLine(Record* record, std::string* fault);
   Result<bool> NextTfRecord(Record* record, std::string* fault);
+  Result<bool> NextParquetRow(Record* record);
   Result<bool> Ensure(size_t size);
   std::string FaultOf(const Record& record);
   Status CountBad(const Record& record, std::string reason);
@@ -82,6 +96,8 @@ class RecordReader {
   const RecordFormat format_;
   const RecordOptions options_;
   std::unique_ptr<TextStream> stream_;  // null between files
+  std::unique_ptr<ParquetRows> rows_;   // in place of it
+  size_t next_group_ = 0;
   size_t next_file_ = 0;
   std::string buffer_;
   size_t used_ = 0;         // bytes of buffer_ that are done with

@@ -9,7 +9,7 @@ namespace shoal::learn::ffm {
 const Algorithm& GetAlgorithm() {
   static const auto algorithm = sparse::MakeAlgorithm<Params, FfmLearner>(
       "Field-aware factorization machines: weights by FTRL-proximal, factors by AdaGrad.",
-      "libffm csv");
+      "libffm csv tsv jsonl tfrecord parquet");
   return algorithm;
 }
 

@@ -9,7 +9,7 @@ namespace shoal::learn::fm {
 const Algorithm& GetAlgorithm() {
   static const auto algorithm = sparse::MakeAlgorithm<Params, FmLearner>(
       "Factorization machines of order 2: weights by FTRL-proximal, factors by AdaGrad.",
-      "libsvm libffm csv");
+      sparse::kFormats);
   return algorithm;
 }
 

@@ -8,14 +8,13 @@ namespace shoal::learn::logistic {
 
 const Algorithm& GetAlgorithm() {
   static const auto algorithm = sparse::MakeAlgorithm<Params, LogisticLearner>(
-      "Sparse logistic regression by FTRL-proximal or AdaGrad.", "libsvm libffm csv");
+      "Sparse logistic regression by FTRL-proximal or AdaGrad.", sparse::kFormats);
   return algorithm;
 }
 
 const Algorithm& GetLinearAlgorithm() {
   static const auto algorithm = sparse::MakeAlgorithm<LinearParams, LogisticLearner>(
-      "Linear model of classes, numbers or counts, by FTRL-proximal or AdaGrad.",
-      "libsvm libffm csv");
+      "Linear model of classes, numbers or counts, by FTRL-proximal or AdaGrad.", sparse::kFormats);
   return algorithm;
 }
 

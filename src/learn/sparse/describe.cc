@@ -10,6 +10,7 @@
 #include "data/corpus/corpus.h"
 #include "data/examples/csv.h"
 #include "data/examples/examples.h"
+#include "data/examples/table.h"
 #include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/objective/label_scale.h"
 #include "learn/sparse/params.h"
@@ -32,28 +33,23 @@ class ColumnNames {
   }
 
   // The classes in the first bytes of the file.
-  Status AddClasses(const std::string& file, char delimiter, uint64_t* bytes_left) {
-    TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open({file}));
-    data::CsvOptions options;
-    options.delimiter = delimiter;
-    options.label_needed = false;
-    options.trained = schema_;
-    TRY_ASSIGN(const auto columns, data::CsvColumns::Make(corpus, options));
-    TRY_ASSIGN(const auto stream, data::TextStream::Open(corpus.files().front()));
-    std::string text;
-    std::string part(1 << 20, '\0');
-    while (*bytes_left > 0 && names_.size() < kMaxNames) {
-      TRY_ASSIGN(const size_t got, stream->Read(part.data(), part.size()));
-      if (got == 0) break;
-      *bytes_left -= std::min<uint64_t>(*bytes_left, got);
-      text.append(part, 0, got);
-      size_t begin = 0;
-      for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
-        AddLine(*columns, std::string_view(text).substr(begin, end - begin));
-      text.erase(0, begin);
-    }
-    AddLine(*columns, text);
-    return Status::Ok();
+  Status AddClasses(const std::string& file, data::ExampleFormat format, char delimiter,
+                    uint64_t* bytes_left) {
+    TRY_ASSIGN(const data::Corpus corpus, OpenExamples({file}, format));
+    const uint64_t bytes = *bytes_left;
+    *bytes_left -= std::min(bytes, corpus.stored_bytes());
+    data::CsvOptions csv;
+    csv.delimiter = delimiter;
+    csv.label_needed = false;
+    csv.trained = schema_;
+    data::ExampleOptions options;
+    options.format = format;
+    options.max_bad = 1;
+    TRY_ASSIGN(options.csv, data::FindColumns(format, corpus, csv));
+    return data::VisitRows(corpus, options, bytes, [&](const data::TableRow& row) {
+      AddRow(*options.csv, row);
+      return names_.size() < kMaxNames;
+    });
   }
 
   const FeatureEffect* Find(uint32_t feature) const {
@@ -87,22 +83,22 @@ class ColumnNames {
         FeatureEffect{.name = name + (missing ? " is missing" : " is given")});
   }
 
-  void AddLine(const data::CsvColumns& columns, std::string_view line) {
-    while (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || line == columns.header) return;
-    const char* const end = line.data() + line.size();
-    size_t column = 0;
-    for (const char* at = line.data(); at <= end && column < columns.columns.size(); ++column) {
-      std::string_view cell;
-      if (!data::NextCell(&at, end, columns.delimiter, &room_, &cell)) return;
-      if (column == columns.label || cell.empty() || cell.size() > kMaxNameLength) continue;
-      double number = 0;
-      if (!columns.columns[column].categorical && data::ParseWideNumber(cell, &number)) continue;
-      if (names_.size() >= kMaxNames) return;
-      const uint64_t hash = data::HashBytes("=", columns.columns[column].feature);
-      Add(data::HashBytes(cell, hash),
-          FeatureEffect{.name = columns.schema.names[column] + "=" + std::string(cell)});
-    }
+  void AddRow(const data::CsvColumns& columns, const data::TableRow& row) {
+    for (size_t column = 0; column < row.cells.size(); ++column)
+      AddCell(columns, column, row.cells[column]);
+    for (const data::ListEntry& entry : row.entries) AddCell(columns, entry.column, entry.cell);
+  }
+
+  void AddCell(const data::CsvColumns& columns, size_t column, const data::TableCell& cell) {
+    const std::string_view text = data::TextOf(cell, &room_);
+    if (column == columns.label || text.empty() || text.size() > kMaxNameLength) return;
+    const bool named =
+        columns.columns[column].categorical || cell.kind == data::TableCell::Kind::kText;
+    double number = 0;
+    if (!named && data::ParseWideNumber(text, &number)) return;
+    const uint64_t hash = data::HashBytes("=", columns.columns[column].feature);
+    Add(data::HashBytes(text, hash),
+        FeatureEffect{.name = columns.schema.names[column] + "=" + std::string(text)});
   }
 
   const model::FactorModel& model_;
@@ -125,10 +121,12 @@ Result<ModelDescription> DescribeModel(const model::FactorModel& model,
   std::optional<ColumnNames> names;
   if (schema) {
     names.emplace(model, *schema);
+    const json::object* const data = FindObject(metadata, "data");
+    const auto format = FormatOf(data == nullptr ? "csv" : GetStringOr(*data, "format", "csv"));
     uint64_t left = options.text_limit;
     for (const std::string& file : options.files) {
-      if (left == 0) break;
-      (void)names->AddClasses(file, DelimiterIn(metadata), &left);  // names are a convenience
+      if (!format.ok() || left == 0) break;
+      (void)names->AddClasses(file, *format, DelimiterIn(metadata), &left);  // a convenience
     }
   }
   TRY_ASSIGN(const Target target, TargetFromJson(metadata));

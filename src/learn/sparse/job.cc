@@ -46,7 +46,7 @@ Status ValidateData(const Files& files, const CommonParams& params, DataLocation
   TRY_ASSIGN(const data::ExampleFormat format, FormatOf(files.format));
   for (const auto* paths : {&files.train, &files.held_out, &files.validation}) {
     if (paths->empty() || where == DataLocation::kRemote) continue;
-    TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(*paths));
+    TRY_ASSIGN(const data::Corpus corpus, OpenExamples(*paths, format));
     TRY(OptionsOf(params, format, corpus, true).status());
   }
   return Status::Ok();

@@ -78,10 +78,10 @@ TEST_F(SparseJob, FieldsSayWhatOneVectorCannot) {
     EXPECT_NEAR(predictions->quality->log_loss, outcomes[0]->held_out.log_loss, 1e-5);
   }
   format_ = data::ExampleFormat::kLibsvm;
-  EXPECT_EQ(
-      Run(1, 1)[0].status().message(),
-      "data format: got libsvm, whose features have no fields; expected libffm or csv (where a "
-      "column is a field)");
+  EXPECT_EQ(Run(1, 1)[0].status().message(),
+            "data format: got libsvm, whose features have no fields; expected libffm or a table "
+            "such as csv (where a "
+            "column is a field)");
 }
 
 // Each worker's share, and what the others did in the meantime.

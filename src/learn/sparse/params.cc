@@ -16,7 +16,16 @@ Result<data::ExampleFormat> FormatOf(std::string_view name) {
   if (name == "libsvm") return data::ExampleFormat::kLibsvm;
   if (name == "libffm") return data::ExampleFormat::kLibffm;
   if (name == "csv") return data::ExampleFormat::kCsv;
-  return InvalidArgument(fmt::format("got {}, expected libsvm, libffm or csv", name));
+  if (name == "tsv") return data::ExampleFormat::kTsv;
+  if (name == "jsonl" || name == "json") return data::ExampleFormat::kJsonLines;
+  if (name == "tfrecord") return data::ExampleFormat::kTfRecord;
+  if (name == "parquet") return data::ExampleFormat::kParquet;
+  return InvalidArgument(fmt::format("got {}, expected one of {}", name, kFormats));
+}
+
+Result<data::Corpus> OpenExamples(const std::vector<std::string>& files,
+                                  data::ExampleFormat format) {
+  return data::Corpus::Open(files, data::ObjectContext(), data::ContentOf(format));
 }
 
 std::string_view NameOf(data::ExampleFormat format) {
@@ -27,6 +36,14 @@ std::string_view NameOf(data::ExampleFormat format) {
       return "libffm";
     case data::ExampleFormat::kCsv:
       return "csv";
+    case data::ExampleFormat::kTsv:
+      return "tsv";
+    case data::ExampleFormat::kJsonLines:
+      return "jsonl";
+    case data::ExampleFormat::kTfRecord:
+      return "tfrecord";
+    case data::ExampleFormat::kParquet:
+      return "parquet";
   }
   return "";
 }
@@ -38,13 +55,13 @@ char DelimiterOf(std::string_view name) {
 }
 
 Result<Normalization> NormalizationOf(std::string_view normalize, data::ExampleFormat format) {
-  const bool csv = format == data::ExampleFormat::kCsv;
-  if (normalize == "auto") return csv ? Normalization::kColumns : Normalization::kRows;
+  const bool table = data::IsTable(format);
+  if (normalize == "auto") return table ? Normalization::kColumns : Normalization::kRows;
   if (normalize == "rows" || normalize == "true") return Normalization::kRows;
   if (normalize == "none" || normalize == "false") return Normalization::kNone;
-  if (csv) return Normalization::kColumns;
+  if (table) return Normalization::kColumns;
   return InvalidArgument(
-      fmt::format("normalize: got columns, which csv has and {} has not; expected rows or none",
+      fmt::format("normalize: got columns, which tables have and {} has not; expected rows or none",
                   NameOf(format)));
 }
 
@@ -83,6 +100,16 @@ Result<double> ValidationShare(std::string_view validation) {
       validation));
 }
 
+Result<double> MaxBadOf(std::string_view share) {
+  if (share.empty()) return 0;
+  double percent = 0;
+  const bool number =
+      share.ends_with('%') && data::ParseWideNumber(share.substr(0, share.size() - 1), &percent);
+  if (number && percent >= 0 && percent <= 100) return percent / 100;
+  return InvalidArgument(fmt::format(
+      "max_bad: got {}, expected a share of the rows from 0% to 100%, such as 0.1%", share));
+}
+
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
                                        const data::Corpus& corpus, bool training) {
   data::ExampleOptions options;
@@ -95,15 +122,16 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   if (loss.kind == LossKind::kSoftmax) options.max_classes = data::kMaxClasses;
   options.missing_labels = !training;
   options.format = format;
+  TRY_ASSIGN(options.max_bad, MaxBadOf(params.max_bad));
   options.keep_fields = params.keep_fields;
   options.fields = static_cast<uint32_t>(params.fields);
   if (params.keep_fields && format == data::ExampleFormat::kLibsvm) {
     return InvalidArgument(
-        "data format: got libsvm, whose features have no fields; expected libffm or csv (where a "
-        "column is a field)");
+        "data format: got libsvm, whose features have no fields; expected libffm or a table such "
+        "as csv (where a column is a field)");
   }
   TRY_ASSIGN(const Normalization normalization, NormalizationOf(params.normalize, format));
-  if (format != data::ExampleFormat::kCsv) {
+  if (!data::IsTable(format)) {
     for (const auto& [name, column] : {std::pair{"weight", params.weight}, {"key", params.key}}) {
       if (column.empty()) continue;
       return InvalidArgument(fmt::format("{}: got {}, expected none: {} has no columns; csv has",
@@ -125,7 +153,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   csv.keep_weights = params.continues;
   csv.keep_keys = !training && !params.key.empty();
   csv.trained = params.trained;
-  TRY_ASSIGN(options.csv, data::CsvColumns::Make(corpus, csv));
+  TRY_ASSIGN(options.csv, data::FindColumns(format, corpus, csv));
   options.raw_labels = training && !params.trained && !loss.predicts_numbers();
   options.raw_columns = normalization == Normalization::kColumns && !options.csv->scaled;
   return options;

@@ -19,7 +19,7 @@ namespace shoal::learn::sparse {
 struct ObjectiveParams {
   std::string loss = "auto";  // resolved before a learner is made (label_guess.h)
   double quantile = 0.5;
-  std::string weight;  // of CSV, as the one after it
+  std::string weight;  // of tables, as the one after it
   std::string key;
   std::string class_weight;
   std::string validation;  // a share of the training data, "10%"
@@ -35,12 +35,13 @@ struct CommonParams : ObjectiveParams {
   int64_t epochs = 2;  // 0: EpochsFor
   std::string normalize = "auto";
   bool bias = true;
-  int64_t hash_bits = 0;  // 0 with CSV: kCsvHashBits
-  std::string label;      // of CSV, as the five after it
+  int64_t hash_bits = 0;  // 0 with tables: kCsvHashBits
+  std::string label;      // of tables, as the five after it
   std::string positive;
   std::string categorical;
   std::string delimiter = "comma";
   std::string header = "auto";
+  std::string max_bad;
   std::optional<data::CsvSchema> trained;  // what the five and `label` came to in training
   bool continues = false;  // `trained` is that of a model that learns from the data, weights too
   int64_t threads = 0;     // 0: its resources.cpu, else the host's cores divided by its workers
@@ -67,9 +68,19 @@ enum class Normalization : uint8_t { kNone = 0, kRows = 1, kColumns = 2 };
 // The meaning of `normalize`. InvalidArgument for columns of a format that has none.
 Result<Normalization> NormalizationOf(std::string_view normalize, data::ExampleFormat format);
 
-// "libsvm", "libffm", "csv"; InvalidArgument for any other.
+// The formats that FM, linear and logistic read; ffm reads all but the first.
+inline constexpr std::string_view kFormats = "libsvm libffm csv tsv jsonl tfrecord parquet";
+
+// One of kFormats, or "json" for jsonl; InvalidArgument for any other.
 Result<data::ExampleFormat> FormatOf(std::string_view name);
 std::string_view NameOf(data::ExampleFormat format);
+
+// Errors as data::Corpus::Open.
+Result<data::Corpus> OpenExamples(const std::vector<std::string>& files,
+                                  data::ExampleFormat format);
+
+// The share that `max_bad` names, in [0, 1]; 0 if it is empty. InvalidArgument, one sentence.
+Result<double> MaxBadOf(std::string_view share);
 
 // The passes that a training of so many examples makes if it is not told: 2, or as many as give a
 // table's columns 200,000 steps, at most 30.
@@ -82,10 +93,10 @@ Result<std::pair<double, double>> FoldRange(std::string_view fold);
 // The share that `validation` names, in (0, 0.5]; 0 if it is empty. InvalidArgument, one sentence.
 Result<double> ValidationShare(std::string_view validation);
 
-// How the files are read: what CSV's columns are comes from the first line of `corpus`. Numbers of
-// columns that are to be scaled, and have no scales in params.trained yet, are read as raw values.
-// `training`: otherwise the label may be missing. Errors as
-// data::CsvColumns::Make; InvalidArgument for libsvm where fields are kept.
+// How the files are read: what a table's columns are comes from the beginning of `corpus`. Numbers
+// of columns that are to be scaled, and have no scales in params.trained yet, are read as raw
+// values. `training`: otherwise the label may be missing. Errors as data::FindColumns;
+// InvalidArgument for libsvm where fields are kept.
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
                                        const data::Corpus& corpus, bool training);
 
@@ -104,14 +115,15 @@ std::vector<ParamField<Params>> ObjectiveFields(std::string_view loss) {
         "Of the loss quantile: the share of labels below the prediction; 0.5: the median."},
        &Params::quantile},
       {{"weight", "", kText, 0, 0, false, "", "",
-        "csv: the column of the examples' weights, which is no feature."},
+        "Tables: the column of the examples' weights, which is no feature."},
        &Params::weight},
       {{"class_weight", "", kText, 0, 0, false, "", "",
         "Weights of the classes, CLASS=WEIGHT,CLASS=WEIGHT, those not named 1; balanced: classes "
         "count alike, however many examples they have."},
        &Params::class_weight},
       {{"key", "", kText, 0, 0, false, "", "",
-        "csv: a column that names the examples, which is no feature; `shoal predict` writes it."},
+        "Tables: a column that names the examples, which is no feature; `shoal predict` writes "
+        "it."},
        &Params::key},
       {{"validation", "", kText, 0, 0, false, "", "",
         "A share of the data such as 10%, or (flag) a file, that is not learnt from but measured "
@@ -147,22 +159,26 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
        &Params::epochs},
       {{"normalize", "", kChoice, 0, 0, false, "auto rows columns none true false", "auto",
         "rows (or true): divide the values of every example by their Euclidean length; columns "
-        "(csv): give every numeric column mean 0 and deviation 1; none (or false): take values as "
-        "they are; auto: columns for csv, else rows."},
+        "(tables): give every numeric column mean 0 and deviation 1; none (or false): take values "
+        "as "
+        "they are; auto: columns for tables, else rows."},
        &Params::normalize},
       {{"bias", "", kBool, 0, 0, false, "", "true", "A weight that every example has."},
        &Params::bias},
       {{"hash_bits", "", kInt, 0, 31, false, "", "0",
-        "Hash features to this many bits; 0: features keep their numbers (csv: 22)."},
+        "Hash features to this many bits; 0: features keep their numbers (tables: 22)."},
        &Params::hash_bits},
       {{"label", "", kText, 0, 0, false, "", "",
-        "csv: the column of the label, by name or number from 1; the first if not given."},
+        "Tables (csv, tsv, jsonl, tfrecord, parquet): the column of the label, by name or number "
+        "from 1; "
+        "the "
+        "first if not given."},
        &Params::label},
       {{"positive", "", kText, 0, 0, false, "", "",
-        "csv: the class of the label that is predicted; the greater of the two if not given."},
+        "Tables: the class of the label that is predicted; the greater of the two if not given."},
        &Params::positive},
       {{"categorical", "", kText, 0, 0, false, "", "",
-        "csv: columns whose numbers are names of classes, separated by commas."},
+        "Tables: columns whose numbers are names of classes, separated by commas."},
        &Params::categorical},
       {{"delimiter", "", kChoice, 0, 0, false, "comma semicolon tab bar", "comma",
         "csv: what stands between two cells."},
@@ -170,6 +186,9 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
       {{"header", "", kChoice, 0, 0, false, "auto yes no", "auto",
         "csv: whether the first line names the columns; auto: if none of its cells is a number."},
        &Params::header},
+      {{"max_bad", "", kText, 0, 0, false, "", "",
+        "Tables: the share of malformed rows that is left out, such as 0.1%."},
+       &Params::max_bad},
       {{"threads", "", kInt, 0, 1024, false, "", "auto",
         "Training threads of a worker: its resources.cpu, else the host's cores divided by its "
         "workers."},

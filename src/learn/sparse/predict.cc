@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "data/examples/classes.h"
+#include "data/formats/record_reader.h"
 
 #include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
@@ -118,11 +119,24 @@ std::string FormatIn(const json::object& metadata) {
   return data == nullptr ? "libsvm" : GetStringOr(*data, "format", "libsvm");
 }
 
+// The format that is asked for; else of tables that by the first file's name, and the training
+// data's.
+Result<data::ExampleFormat> FormatFor(const std::string& asked, const json::object& metadata,
+                                      const std::string& source) {
+  if (!asked.empty()) return FormatOf(asked);
+  TRY_ASSIGN(const data::ExampleFormat trained, FormatOf(FormatIn(metadata)));
+  const auto named = FormatOf(data::NameOf(data::FormatOfPath(source)));
+  const bool table = data::IsTable(trained) && named.ok() && data::IsTable(*named);
+  return table ? *named : trained;
+}
+
 std::vector<std::string> MissingColumns(const data::CsvSchema& trained,
-                                        const data::CsvSchema& here) {
+                                        const data::CsvColumns& here) {
   std::vector<std::string> missing;
   for (const std::string& name : trained.names) {
-    const bool found = std::find(here.names.begin(), here.names.end(), name) != here.names.end();
+    const std::vector<std::string>& names = here.schema.names;
+    const bool found = std::find(names.begin(), names.end(), name) != names.end() &&
+                       std::find(here.absent.begin(), here.absent.end(), name) == here.absent.end();
     const bool feature = name != trained.label && name != trained.weight && name != trained.key;
     if (!found && feature) missing.push_back(name);
   }
@@ -177,11 +191,11 @@ std::string Predictions::ClassOf(uint64_t example) const {
 Result<Predictions> Predict(const model::FactorModel& model, const json::object& metadata,
                             const std::vector<std::string>& sources,
                             const PredictOptions& options) {
-  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(sources));
   TRY_ASSIGN(const data::ExampleFormat format,
-             FormatOf(options.format.empty() ? FormatIn(metadata) : options.format));
+             FormatFor(options.format, metadata, sources.empty() ? "" : sources.front()));
+  TRY_ASSIGN(const data::Corpus corpus, OpenExamples(sources, format));
   CommonParams params = ParamsOf(metadata);
-  if (format == data::ExampleFormat::kCsv) {
+  if (data::IsTable(format)) {
     TRY_ASSIGN(params.trained, CsvSchemaFromJson(metadata));
   }
   params.hash_bits = model.linear.hash_bits;
@@ -214,7 +228,7 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
   Part all;
   TRY(Collect(&parts, &all));
   if (reading.csv != nullptr && params.trained)
-    predictions.missing_columns = MissingColumns(*params.trained, reading.csv->schema);
+    predictions.missing_columns = MissingColumns(*params.trained, *reading.csv);
   if (reading.csv != nullptr && reading.csv->key != data::CsvColumns::kNone)
     predictions.key_column = reading.csv->schema.names[reading.csv->key];
   if (!several && predictions.classes.size() == 2) predictions.positive = predictions.classes[1];

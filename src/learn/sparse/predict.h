@@ -40,7 +40,8 @@ struct Predictions {
 };
 
 struct PredictOptions {
-  std::string format;  // libsvm, libffm, csv; empty: that of the training data
+  std::string format;  // one of kFormats (params.h); empty: of tables that of
+                       // the first file's name, else that of the training data
   uint64_t threads = 1;
   // csv: column of keys, by name or number; empty: the training's, if there is one.
   std::string key = {};

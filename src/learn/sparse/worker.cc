@@ -88,7 +88,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
   setup.reporter->Progress({{"phase", "read"}, {"unit", "examples"}});
   const auto threads = static_cast<uint64_t>(setup.params.threads);
   const auto workers = static_cast<uint64_t>(setup.workers);
-  TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
+  TRY_ASSIGN(const data::Corpus whole, OpenExamples(setup.sources, setup.format));
   TRY_ASSIGN(setup.part, AgreeOnParts({.index = setup.index,
                                        .workers = setup.workers,
                                        .fixed = setup.params.deterministic,
@@ -127,7 +127,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
 // hash_bits was not given. The data is read again.
 Status HashForClasses(WorkerSetup& setup, bool chosen, Data* data) {
   const uint64_t classes = ClassesOf(setup);
-  if (chosen || classes < 2 || setup.format != data::ExampleFormat::kCsv) return Status::Ok();
+  if (chosen || classes < 2 || !data::IsTable(setup.format)) return Status::Ok();
   int64_t bits = setup.params.hash_bits;
   while (bits > 1 && (classes << bits) > kMostClassWeights) --bits;
   if (bits == setup.params.hash_bits) return Status::Ok();
@@ -177,7 +177,7 @@ Status ScaleColumns(WorkerSetup& setup, const DatasetSummary& all, Data* data) {
 // Files that are not learnt from, read as the training data.
 Result<std::vector<LoadedShard>> ReadAsTrained(const WorkerSetup& setup,
                                                const std::vector<std::string>& files) {
-  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(files));
+  TRY_ASSIGN(const data::Corpus corpus, OpenExamples(files, setup.format));
   CommonParams as_trained = setup.params;
   as_trained.trained = setup.meaning.columns;
   as_trained.continues = false;
@@ -504,7 +504,7 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   setup.shared_blobs = &shared_blobs;
   if (setup.params.threads == 0) setup.params.threads = setup.default_threads;
   if (setup.params.deterministic) setup.params.threads = 1;
-  if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)
+  if (data::IsTable(setup.format) && setup.params.hash_bits == 0)
     setup.params.hash_bits = kCsvHashBits;
   setup.meaning.target.loss = LossFor(setup.params);
   std::optional<BaseModel> base;

@@ -7,6 +7,7 @@
 #include "data/corpus/corpus.h"
 #include "data/examples/classes.h"
 #include "data/examples/csv.h"
+#include "data/examples/table.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -30,43 +31,34 @@ Result<std::string> ReadHead(const data::Corpus& corpus) {
   return text;
 }
 
-// The label of a line of CSV; false if the line is cut short.
-bool CsvLabel(const data::CsvColumns& columns, std::string_view line, std::string* room,
-              std::string* label) {
-  const char* const end = line.data() + line.size();
-  const char* at = line.data();
-  for (size_t column = 0; at <= end; ++column) {
-    std::string_view cell;
-    if (!data::NextCell(&at, end, columns.delimiter, room, &cell)) return false;
-    if (column != columns.label) continue;
-    *label = cell;
-    return true;
-  }
-  return false;
-}
-
-std::vector<std::string> LabelsOf(std::string_view text, const data::CsvColumns* columns) {
+std::vector<std::string> LabelsOf(std::string_view text) {
   std::set<std::string> labels;
-  std::string room, label;
-  bool first = true;
   while (!text.empty() && labels.size() < kEnoughLabels) {
     const size_t newline = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, newline);
     text.remove_prefix(std::min(newline + 1, text.size()));
     while (line.ends_with('\r')) line.remove_suffix(1);
-    const bool header = first && columns != nullptr && !columns->header.empty();
-    first = false;
-    if (line.empty() || header) continue;
-    if (columns != nullptr) {
-      if (CsvLabel(*columns, line, &room, &label)) labels.insert(data::ClassName(label));
-      continue;
-    }
     const size_t begin = line.find_first_not_of(" \t");
     if (begin == line.npos || line[begin] == '#') continue;
     line.remove_prefix(begin);
     labels.insert(data::ClassName(line.substr(0, line.find_first_of(" \t#"))));
   }
   return {labels.begin(), labels.end()};
+}
+
+// Of a table. Malformed rows are left to the training.
+Result<std::vector<std::string>> LabelsOf(const data::Corpus& corpus,
+                                          const data::ExampleOptions& options) {
+  std::set<std::string> labels;
+  std::string room;
+  data::ExampleOptions tolerant = options;
+  tolerant.max_bad = 1;
+  const auto visit = [&](const data::TableRow& row) {
+    labels.insert(data::ClassName(data::TextOf(row.cells[options.csv->label], &room)));
+    return labels.size() < kEnoughLabels;
+  };
+  TRY(data::VisitRows(corpus, tolerant, kGuessBytes, visit));
+  return std::vector<std::string>(labels.begin(), labels.end());
 }
 
 }  // namespace
@@ -90,12 +82,17 @@ LossKind GuessLossOf(const std::vector<std::string>& labels) {
 Status ResolveLoss(data::ExampleFormat format, const std::vector<std::string>& files,
                    CommonParams* params) {
   if (params->loss != "auto" || files.empty()) return Status::Ok();
-  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(files));
+  TRY_ASSIGN(const data::Corpus corpus, OpenExamples(files, format));
   CommonParams reading = *params;
   reading.loss = NameOf(LossKind::kSoftmax);
   TRY_ASSIGN(const data::ExampleOptions options, OptionsOf(reading, format, corpus, true));
+  if (options.csv != nullptr) {
+    TRY_ASSIGN(const std::vector<std::string> labels, LabelsOf(corpus, options));
+    params->loss = NameOf(GuessLossOf(labels));
+    return Status::Ok();
+  }
   TRY_ASSIGN(const std::string text, ReadHead(corpus));
-  params->loss = NameOf(GuessLossOf(LabelsOf(text, options.csv.get())));
+  params->loss = NameOf(GuessLossOf(LabelsOf(text)));
   return Status::Ok();
 }
 
