@@ -95,6 +95,24 @@ Result<json::object> SubmitRequest(const ApiClient& client, const RemoteJobsOpti
   return body;
 }
 
+// Jobs until there are `limit`, newest first.
+Result<std::vector<controller::JobRecord>> ListPages(
+    const ApiClient& client, std::vector<std::pair<std::string, std::string>> filter, int limit) {
+  std::vector<controller::JobRecord> jobs;
+  filter.emplace_back("limit", std::to_string(std::min(limit, kPage)));
+  filter.emplace_back("after", "");
+  while (static_cast<int>(jobs.size()) < limit) {
+    TRY_ASSIGN(const json::object page, client.Get("/api/v1/jobs" + QueryText(filter)));
+    TRY_ASSIGN(std::vector<controller::JobRecord> items,
+               ParseItems<controller::JobRecord>(page, ParseJobReply));
+    std::ranges::move(items, std::back_inserter(jobs));
+    filter.back().second = GetStringOr(page, "next", "");
+    if (filter.back().second.empty()) break;
+  }
+  if (static_cast<int>(jobs.size()) > limit) jobs.resize(static_cast<size_t>(limit));
+  return jobs;
+}
+
 Status NotHere(const std::string& url, const std::string& what) {
   return Unimplemented(what + " is not possible over a server yet; run it on the machine of " +
                        url + " with SHOAL_SERVER=none and SHOAL_HOME set to its state");
@@ -196,9 +214,6 @@ class RemoteJobs final : public controller::Jobs {
     TRY_ASSIGN(const json::object reply, client_->Get(JobTarget(id)));
     return ParseJobReply(reply);
   }
-  // Until there are `limit`, newest first.
-  Result<std::vector<controller::JobRecord>> ListPages(
-      std::vector<std::pair<std::string, std::string>> filter, int limit);
   Result<controller::JobRecord> Act(const std::string& id, const std::string& action,
                                     const json::object& body) {
     TRY_ASSIGN(const json::object reply,
@@ -219,28 +234,12 @@ class RemoteJobs final : public controller::Jobs {
   UniqueFd interrupt_;  // while Interruptibly runs: readable after a signal
 };
 
-Result<std::vector<controller::JobRecord>> RemoteJobs::ListPages(
-    std::vector<std::pair<std::string, std::string>> filter, int limit) {
-  std::vector<controller::JobRecord> jobs;
-  filter.emplace_back("limit", std::to_string(std::min(limit, kPage)));
-  filter.emplace_back("after", "");
-  while (static_cast<int>(jobs.size()) < limit) {
-    TRY_ASSIGN(const json::object page, client_->Get("/api/v1/jobs" + QueryText(filter)));
-    TRY_ASSIGN(std::vector<controller::JobRecord> items,
-               ParseItems<controller::JobRecord>(page, ParseJobReply));
-    std::ranges::move(items, std::back_inserter(jobs));
-    filter.back().second = GetStringOr(page, "next", "");
-    if (filter.back().second.empty()) break;
-  }
-  if (static_cast<int>(jobs.size()) > limit) jobs.resize(static_cast<size_t>(limit));
-  return jobs;
-}
-
 Result<JobView> RemoteJobs::Find(const std::string& prefix) {
   const auto exact = GetJob(prefix);
   if (exact.ok()) return ViewOf(*exact);
   if (exact.status().code() != Code::kNotFound) return exact.status();
-  TRY_ASSIGN(std::vector<controller::JobRecord> found, ListPages({{"id", prefix}}, kPage));
+  TRY_ASSIGN(std::vector<controller::JobRecord> found,
+             ListPages(*client_, {{"id", prefix}}, kPage));
   const size_t all = found.size();
   if (all > 1) {
     std::vector<controller::JobRecord> unfinished;
@@ -266,7 +265,7 @@ Result<std::vector<JobView>> RemoteJobs::List(const controller::JobQuery& query)
   if (!query.ended)
     filter.emplace_back("state", "pending,admitted,starting,running,suspended,finishing");
   if (!query.unfinished) filter.emplace_back("state", "succeeded,failed,cancelled");
-  TRY_ASSIGN(const auto jobs, ListPages(std::move(filter), query.limit));
+  TRY_ASSIGN(const auto jobs, ListPages(*client_, std::move(filter), query.limit));
   std::vector<JobView> views;
   for (const controller::JobRecord& job : jobs) views.push_back(ViewOf(job));
   return views;
@@ -537,7 +536,8 @@ Status RemoteJobs::CopyOutputs(const std::string& id, const std::vector<OutputFi
 }
 
 Result<std::vector<std::string>> RemoteJobs::Prune(Duration age) {
-  TRY_ASSIGN(const auto jobs, ListPages({{"state", "succeeded,failed,cancelled"}}, INT32_MAX));
+  TRY_ASSIGN(const auto jobs,
+             ListPages(*client_, {{"state", "succeeded,failed,cancelled"}}, INT32_MAX));
   const WallTime now = RealClock::Get()->Wall();
   std::vector<std::string> removed;
   for (const controller::JobRecord& job : jobs) {

@@ -54,7 +54,7 @@ void ListQueues(const Backend& backend, const CallPtr& call);
 void ReloadQueues(const Backend& backend, const CallPtr& call);
 void SetQueueMode(const Backend& backend, const CallPtr& call);
 
-// usage_handlers.cc
+// queues/usage_handlers.cc
 void ReadUsage(const Backend& backend, const CallPtr& call);
 
 // event_handlers.cc
