@@ -49,7 +49,7 @@ Event Running(WallTime time, const std::string& role, int index,
 
 struct UsageTest : testing::Test {
   void SetUp() override {
-    dir_ = std::move(*TempDir::Create());
+    ASSERT_TRUE(dir_.ok());
     store_ = std::move(*OpenSqliteStore(dir_->path() / "shoal.db", {}));
   }
   void Submit(const std::string& id, WallTime time, const std::string& team = "ads") {
@@ -79,7 +79,7 @@ struct UsageTest : testing::Test {
     Append(id, {EndedEvent(At(3), JobState::kFailed, "worker 0 failed", {})});
   }
 
-  std::unique_ptr<TempDir> dir_;
+  Result<TempDir> dir_ = TempDir::Create();
   std::unique_ptr<Store> store_;
 };
 

@@ -1,4 +1,4 @@
-"""`shoal usage` without a server: hours of real jobs, months, CSV, removed jobs. tests/e2e/server/usage_test.py: with one."""
+"""`shoal usage` without a server: hours of real jobs, months, CSV, removed jobs. tests/e2e/server/server_usage_test.py: with one."""
 import csv
 import datetime
 import io
