@@ -75,7 +75,8 @@ struct UsageTest : testing::Test {
     Submit(id, At(0));
     Append(id, {StateEvent(At(1), JobState::kAdmitted, "")});
     for (int i = 0; i < 4; ++i) Append(id, {Running(At(1.5), "worker", i)});
-    Append(id, {Running(At(1.5), "server", 0), StateEvent(At(1.5), JobState::kRunning, "")});
+    Append(id, {Running(At(1.5), "server", 0), StateEvent(At(1.5), JobState::kStarting, ""),
+                StateEvent(At(1.5), JobState::kRunning, "")});
     Append(id, {EndedEvent(At(3), JobState::kFailed, "worker 0 failed", {})});
   }
 
