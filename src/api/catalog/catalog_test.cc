@@ -110,7 +110,12 @@ TEST_F(CatalogTest, TablesOfJobsAreResolved) {
   ASSERT_TRUE(catalog_->CreateTable(table).ok());
   job::Job job;
   job.framework = job::Framework::kShoal;
-  job.data = {{.name = "train", .sources = {}, .table = "ads.clicks", .columns = {}, .format = "text", .shard_by = {}}};
+  job.data = {{.name = "train",
+               .sources = {},
+               .table = "ads.clicks",
+               .columns = {},
+               .format = "text",
+               .shard_by = {}}};
   const auto direct = ResolveTables(catalog_.get(), {"ada", {}}, job, nullptr, clock_.Wall());
   ASSERT_TRUE(direct.ok()) << direct.status().message();
   EXPECT_FALSE(direct->at(0).gated);
