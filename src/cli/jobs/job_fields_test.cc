@@ -152,6 +152,8 @@ const std::map<std::string, Words> kSamples = {
 // it. The file contains their test.
 const std::map<std::string, std::string>& ActsElsewhere() {
   static const std::map<std::string, std::string> shown_by = {
+      {"data.*.table", "tests/e2e/server/catalog_test.py"},
+      {"data.*.columns", "tests/e2e/server/catalog_test.py"},
       {"learn", "src/learn/params/params_test.cc"},
       {"framework", "src/framework/framework_variables_test.cc"},
       {"files", "tests/e2e/files_test.py"},

@@ -91,6 +91,10 @@ class DocumentsCoverageTest(sandbox.DocumentTest):
                         box.home.write("at/jobs/job.yaml", "command: [a]\n" + part)
                         code, _, err = box.home.run("plan", job)
                     with self.subTest(where=f"{page}:{line}"):
+                        if re.search(r"\btable: ", part):  # of a server's catalogue: nothing else is wrong with it
+                            self.assertEqual((code, len(err.splitlines())), (2, 1), err)
+                            self.assertIn("which only a server's catalogue knows", err)
+                            continue
                         self.assertEqual(code, 0, err)
 
     def test_a_broken_command_is_found(self):

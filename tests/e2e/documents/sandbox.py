@@ -80,7 +80,7 @@ TEXT = "the king and the queen saw the sea and bread in london and paris a man a
 SPARSE = "".join(f"{i % 2} 1:{i % 7} {2 + i % 2}:1\n" for i in range(200))
 FIELDS = "".join(f"{i % 2} {i % 3}:{i % 7}:1 1:{8 + i % 2}:1\n" for i in range(200))
 PEOPLE = "label,income,zip,age\n" + "".join(f"{i % 2},{i % 2},z{i % 5},{i % 40}\n" for i in range(200))
-EVENTS = "".join(f'{{"user": {i}, "clicked": true}}\n' for i in range(2000))
+EVENTS = "".join(f'{{"user": {i}, "clicked": {"true" if i % 2 else "false"}}}\n' for i in range(2000))
 PAIRS = "king\tqueen\t8\nman\twoman\t7\nsea\tbread\t1\n"
 JOB = """\
 name: job
@@ -126,7 +126,7 @@ spec:
 """
 # Data, jobs and programs of the reader.
 FILES = {
-    "password.txt": "hunter2\n", "events.jsonl": EVENTS, "key.json": "{}\n", "policy.json": "{}\n", "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
+    "password.txt": "hunter2\n", "events.jsonl": EVENTS, "events-1.jsonl": EVENTS, "new.csv": "user\n7\n8\n", "key.json": "{}\n", "policy.json": "{}\n", "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
     "test.libsvm": SPARSE, "new.libsvm": SPARSE, "new.svm": SPARSE, "train.ffm": FIELDS, "test.ffm": FIELDS,
     "people.csv": PEOPLE, "newer.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
