@@ -100,7 +100,6 @@ enum class Operation : uint8_t {
   kListWebhooks,
   kSetWebhook,
   kRemoveWebhook,
-  kListAudit,
   kListDatabases,
   kSetDatabase,
   kRemoveDatabase,
@@ -115,6 +114,7 @@ enum class Operation : uint8_t {
   kSetColumn,
   kTableAccess,
   kListLineage,
+  kListAudit,
 };
 
 // Which role the route's `role` is compared with.
