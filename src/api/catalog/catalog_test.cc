@@ -8,22 +8,17 @@
 #include "api/catalog/lineage.h"
 #include "api/catalog/table_access.h"
 #include "base/file.h"
-#include "controller/store/open_store.h"
+#include "controller/store/sql/test_temp_store.h"
 
 namespace shoal::api {
 namespace {
 
 using testing::HasSubstr;
 
-class CatalogTest : public testing::Test {
+class CatalogTest : public controller::TempStoreTest {
  protected:
   void SetUp() override {
-    auto directory = TempDir::Create();
-    ASSERT_TRUE(directory.ok());
-    directory_.emplace(std::move(*directory));
-    auto store = controller::OpenStore("sqlite:" + (directory_->path() / "shoal.db").string());
-    ASSERT_TRUE(store.ok()) << store.status().ToString();
-    store_ = std::move(*store);
+    ASSERT_NO_FATAL_FAILURE(TempStoreTest::SetUp());
     catalog_ = std::make_unique<Catalog>(&store_->records(), &clock_);
     ASSERT_TRUE(catalog_->SetDatabase(Ads()).ok());
   }
@@ -40,9 +35,7 @@ class CatalogTest : public testing::Test {
     return table;
   }
 
-  std::optional<TempDir> directory_;
   FakeClock clock_;
-  std::unique_ptr<controller::Store> store_;
   std::unique_ptr<Catalog> catalog_;
 };
 

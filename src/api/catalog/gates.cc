@@ -433,19 +433,8 @@ void Gates::OnLine(const Process& process, const std::string& line) {
     LogWarning("the gate of job {} cannot give {}: {}", process.job, data, why);
     return;
   }
-  const json::value* const list = object->if_contains("objects");
-  if (list == nullptr || !list->is_array()) return;
-  std::vector<data::ObjectInfo> objects;
-  for (const json::value& one : list->get_array()) {
-    if (!one.is_object()) continue;
-    data::ObjectInfo info;
-    info.uri = GetStringOr(one.get_object(), "uri", "");
-    info.version = GetStringOr(one.get_object(), "version", "");
-    info.bytes =
-        static_cast<uint64_t>(std::max<int64_t>(0, GetIntOr(one.get_object(), "bytes", 0)));
-    objects.push_back(std::move(info));
-  }
-  const Status noted = options_.lineage->NoteObjects(process.job, data, objects);
+  if (!object->contains("objects")) return;
+  const Status noted = options_.lineage->NoteObjects(process.job, data, ObjectsIn(*object));
   if (!noted.ok())
     LogWarning("the versions that job {} reads are not noted: {}", process.job, noted.message());
 }

@@ -62,22 +62,26 @@ LineageTable TableIn(const json::object& object) {
   table.gated = GetBoolOr(object, "gated", false);
   table.object_count =
       static_cast<uint64_t>(std::max<int64_t>(0, GetIntOr(object, "object_count", 0)));
-  if (const json::value* const list = object.if_contains("objects");
-      list != nullptr && list->is_array()) {
-    for (const json::value& one : list->get_array()) {
-      if (!one.is_object()) continue;
-      data::ObjectInfo info;
-      info.uri = GetStringOr(one.get_object(), "uri", "");
-      info.version = GetStringOr(one.get_object(), "version", "");
-      info.bytes =
-          static_cast<uint64_t>(std::max<int64_t>(0, GetIntOr(one.get_object(), "bytes", 0)));
-      table.objects.push_back(std::move(info));
-    }
-  }
+  table.objects = ObjectsIn(object);
   return table;
 }
 
 }  // namespace
+
+std::vector<data::ObjectInfo> ObjectsIn(const json::object& object) {
+  std::vector<data::ObjectInfo> objects;
+  const json::value* const list = object.if_contains("objects");
+  if (list == nullptr || !list->is_array()) return objects;
+  for (const json::value& one : list->get_array()) {
+    if (!one.is_object()) continue;
+    data::ObjectInfo& info = objects.emplace_back();
+    info.uri = GetStringOr(one.get_object(), "uri", "");
+    info.version = GetStringOr(one.get_object(), "version", "");
+    info.bytes =
+        static_cast<uint64_t>(std::max<int64_t>(0, GetIntOr(one.get_object(), "bytes", 0)));
+  }
+  return objects;
+}
 
 json::object ToJson(const LineageRecord& record) {
   json::array tables;

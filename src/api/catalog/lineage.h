@@ -41,6 +41,10 @@ struct LineageRecord {
   std::vector<LineageTable> tables;
 };
 
+// The list `objects` of a table of lineage, or of what a gate reports; what is malformed is left
+// out.
+std::vector<data::ObjectInfo> ObjectsIn(const json::object& object);
+
 json::object ToJson(const LineageRecord& record);
 Result<LineageRecord> LineageFromJson(const json::object& object);
 

@@ -4,7 +4,7 @@
 
 #include "api/people/throttle.h"
 #include "base/file.h"
-#include "controller/store/open_store.h"
+#include "controller/store/sql/test_temp_store.h"
 
 namespace shoal::api {
 namespace {
@@ -16,15 +16,10 @@ User Named(const std::string& name, bool administrator = false) {
   return user;
 }
 
-class PeopleTest : public testing::Test {
+class PeopleTest : public controller::TempStoreTest {
  protected:
   void SetUp() override {
-    auto directory = TempDir::Create();
-    ASSERT_TRUE(directory.ok());
-    directory_.emplace(std::move(*directory));
-    auto store = controller::OpenStore("sqlite:" + (directory_->path() / "shoal.db").string());
-    ASSERT_TRUE(store.ok()) << store.status().ToString();
-    store_ = std::move(*store);
+    ASSERT_NO_FATAL_FAILURE(TempStoreTest::SetUp());
     people_ = std::make_unique<People>(&store_->records(), &clock_);
   }
 
@@ -33,9 +28,7 @@ class PeopleTest : public testing::Test {
     return made.ok() && *made ? **made : "";
   }
 
-  std::optional<TempDir> directory_;
   FakeClock clock_;
-  std::unique_ptr<controller::Store> store_;
   std::unique_ptr<People> people_;
 };
 

@@ -10,7 +10,7 @@
 #include "api/webhooks/dispatcher.h"
 #include "api/webhooks/message.h"
 #include "base/file.h"
-#include "controller/store/open_store.h"
+#include "controller/store/sql/test_temp_store.h"
 
 namespace shoal::api {
 namespace {
@@ -170,15 +170,10 @@ TEST_F(QueueTest, AReceiverThatIsGoneIsLeftAloneUntilItIsSetAgain) {
 }
 
 // A real store, and a sender that records or blocks.
-class DispatcherTest : public testing::Test {
+class DispatcherTest : public controller::TempStoreTest {
  protected:
   void SetUp() override {
-    auto directory = TempDir::Create();
-    ASSERT_TRUE(directory.ok());
-    directory_.emplace(std::move(*directory));
-    auto store = controller::OpenStore("sqlite:" + (directory_->path() / "shoal.db").string());
-    ASSERT_TRUE(store.ok()) << store.status().ToString();
-    store_ = std::move(*store);
+    ASSERT_NO_FATAL_FAILURE(TempStoreTest::SetUp());
     controller::SealingKeySource key;
     key.file = directory_->path() / "key";
     vault_ = std::make_unique<controller::SecretVault>(&store_->records(), RealClock::Get(), key);
@@ -235,8 +230,6 @@ class DispatcherTest : public testing::Test {
                              [&] { return std::ranges::find(got_, message) != got_.end(); });
   }
 
-  std::optional<TempDir> directory_;
-  std::unique_ptr<controller::Store> store_;
   std::unique_ptr<controller::SecretVault> vault_;
   std::unique_ptr<Webhooks> webhooks_;
   std::mutex mu_;

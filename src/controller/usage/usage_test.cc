@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/file.h"
-#include "controller/store/sqlite_store.h"
+#include "controller/store/sql/test_temp_store.h"
 #include "job/spec/json.h"
 
 namespace shoal::controller {
@@ -47,11 +46,8 @@ Event Running(WallTime time, const std::string& role, int index,
   return TaskEvent(time, task);
 }
 
-struct UsageTest : testing::Test {
-  void SetUp() override {
-    ASSERT_TRUE(dir_.ok());
-    store_ = std::move(*OpenSqliteStore(dir_->path() / "shoal.db", {}));
-  }
+class UsageTest : public TempStoreTest {
+ protected:
   void Submit(const std::string& id, WallTime time, const std::string& team = "ads") {
     NewJob job{id, "train", "local", job::ToJson(Elastic()), {17, 42, "boot", 1}, time};
     job.team = team;
@@ -79,9 +75,6 @@ struct UsageTest : testing::Test {
                 StateEvent(At(1.5), JobState::kRunning, "")});
     Append(id, {EndedEvent(At(3), JobState::kFailed, "worker 0 failed", {})});
   }
-
-  Result<TempDir> dir_ = TempDir::Create();
-  std::unique_ptr<Store> store_;
 };
 
 TEST_F(UsageTest, MonthsAreNumbersWithAText) {

@@ -18,7 +18,6 @@
 namespace shoal::data {
 namespace {
 
-constexpr size_t kReadBlock = 256 << 10;
 constexpr uint64_t kEnoughToJudge = 10'000;  // records, before a share of them ends a pass
 
 struct FormatName {
@@ -137,89 +136,52 @@ Result<bool> RecordReader::OpenNext() {
     TRY_ASSIGN(rows_, ParquetRows::Open(file, [](std::string_view) { return true; }));
     next_group_ = 0;
   } else {
-    TRY_ASSIGN(stream_, TextStream::Open(file));
+    TRY_ASSIGN(auto stream, TextStream::Open(file));
+    buffer_.Reset(std::move(stream));
   }
-  buffer_.clear();
-  used_ = 0;
-  at_end_ = false;
-  buffer_at_ = 0;
   number_ = 0;
   return true;
-}
-
-// Reads until `size` bytes are there behind `used_`; false if the file ends before.
-Result<bool> RecordReader::Ensure(size_t size) {
-  while (buffer_.size() - used_ < size && !at_end_) {
-    if (used_ > 0) {
-      buffer_.erase(0, used_);
-      buffer_at_ += used_;
-      used_ = 0;
-    }
-    const size_t before = buffer_.size();
-    const size_t want = std::max(kReadBlock, std::min(size - before, before + kReadBlock));
-    buffer_.resize(before + want);
-    auto got = stream_->Read(buffer_.data() + before, want);
-    buffer_.resize(before + got.value_or(0));
-    if (!got.ok()) return got.status();
-    bytes_read_ += *got;
-    at_end_ = *got == 0;
-  }
-  return buffer_.size() - used_ >= size;
 }
 
 // A line that is too long is passed over without being kept.
 Result<bool> RecordReader::NextLine(Record* record, std::string* fault) {
   size_t searched = 0;
   bool too_long = false;
-  const uint64_t begin = buffer_at_ + used_;
+  const uint64_t begin = buffer_.place();
   for (;;) {
-    const size_t newline = buffer_.find('\n', used_ + searched);
-    const bool found = newline != std::string::npos;
-    if (found || at_end_) {
-      const size_t end = found ? newline : buffer_.size();
-      if (!found && end == used_ && !too_long) return false;
-      std::string_view line = std::string_view(buffer_).substr(used_, end - used_);
+    const std::string_view unused = buffer_.unused();
+    const size_t newline = unused.find('\n', searched);
+    const bool found = newline != std::string_view::npos;
+    if (found || buffer_.at_end()) {
+      if (!found && unused.empty() && !too_long) return false;
+      std::string_view line = unused.substr(0, newline);
+      buffer_.Use(found ? newline + 1 : unused.size());
       if (line.ends_with('\r')) line.remove_suffix(1);
-      used_ = found ? end + 1 : end;
       *record = {line, next_file_ - 1, begin, ++number_};
       if (too_long) *fault = fmt::format("the line is longer than {} MiB", kMaxRecord >> 20);
       return true;
     }
-    searched = buffer_.size() - used_;
+    searched = unused.size();
     if (searched > kMaxRecord) {
       too_long = true;
-      used_ = buffer_.size();
+      buffer_.Use(searched);
       searched = 0;
     }
-    TRY(Ensure(searched + 1).status());
+    TRY(buffer_.Ensure(searched + 1).status());
   }
 }
 
 Result<bool> RecordReader::NextTfRecord(Record* record, std::string* fault) {
-  TRY_ASSIGN(const bool head, Ensure(kTfRecordHead));
-  const uint64_t begin = buffer_at_ + used_;
-  const auto broken = [&](const std::string& what) {
+  TfRecord taken;
+  const uint64_t at = buffer_.place();
+  const auto more = TakeTfRecord(&buffer_, 0, UINT64_MAX, &taken);
+  if (!more.ok() && more.status().code() == Code::kDataLoss)
     return DataLoss(fmt::format("{}, record {} at byte {}: {}",
-                                corpus_.files()[next_file_ - 1].path.string(), number_ + 1, begin,
-                                what));
-  };
-  if (!head) {
-    if (buffer_.size() == used_) return false;
-    return broken("the file ends inside a record");
-  }
-  const auto length = TfRecordLength(std::string_view(buffer_).substr(used_, kTfRecordHead));
-  if (!length.ok()) return broken(length.status().message());
-  if (*length > kMaxRecord)
-    return broken(fmt::format("it has {} bytes, more than {} MiB", *length, kMaxRecord >> 20));
-  const auto size = static_cast<size_t>(*length);
-  TRY_ASSIGN(const bool whole, Ensure(kTfRecordHead + size + kTfRecordFoot));
-  if (!whole) return broken("the file ends inside a record");
-  const std::string_view bytes = std::string_view(buffer_).substr(used_ + kTfRecordHead, size);
-  const std::string_view foot =
-      std::string_view(buffer_).substr(used_ + kTfRecordHead + size, kTfRecordFoot);
-  if (!MatchesMaskedCrc(bytes, foot)) *fault = "its checksum is wrong";
-  used_ += kTfRecordHead + size + kTfRecordFoot;
-  *record = {bytes, next_file_ - 1, begin, ++number_};
+                                corpus_.files()[next_file_ - 1].path.string(), number_ + 1, at,
+                                more.status().message()));
+  if (!more.ok() || !*more) return more;
+  if (!taken.intact) *fault = "its checksum is wrong";
+  *record = {taken.bytes, next_file_ - 1, taken.begin, ++number_};
   return true;
 }
 
@@ -228,10 +190,10 @@ Result<bool> RecordReader::NextParquetRow(Record* record) {
     JsonRow row;
     const uint64_t before = rows_->bytes_read();
     TRY_ASSIGN(const bool more, rows_->Next(&row));
-    bytes_read_ += rows_->bytes_read() - before;
+    row_bytes_ += rows_->bytes_read() - before;
     if (more) {
-      buffer_ = row.Finish();
-      *record = {buffer_, next_file_ - 1, 0, ++number_};
+      row_ = row.Finish();
+      *record = {row_, next_file_ - 1, 0, ++number_};
       return true;
     }
     if (next_group_ == rows_->footer().groups.size()) return false;
@@ -275,7 +237,7 @@ Status RecordReader::CountBad(const Record& record, std::string reason) {
 
 Result<bool> RecordReader::Next(Record* record) {
   for (;;) {
-    if (stream_ == nullptr && rows_ == nullptr) {
+    if (!buffer_.open() && rows_ == nullptr) {
       TRY_ASSIGN(const bool opened, OpenNext());
       if (!opened) {
         TRY(CheckShare(true));
@@ -287,7 +249,7 @@ Result<bool> RecordReader::Next(Record* record) {
                                 : format_ == RecordFormat::kTfRecord ? NextTfRecord(record, &fault)
                                                                      : NextLine(record, &fault));
     if (!more) {
-      stream_.reset();
+      buffer_.Reset(nullptr);
       rows_.reset();
       continue;
     }

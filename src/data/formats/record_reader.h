@@ -11,6 +11,8 @@
 
 #include "base/status.h"
 #include "data/corpus/corpus.h"
+#include "data/formats/stream_buffer.h"
+#include "data/formats/tfrecord.h"
 
 namespace shoal::data {
 
@@ -36,7 +38,7 @@ RecordFormat FormatOfPath(std::string_view path);
 // What Corpus::Open is to check.
 Content ContentOf(RecordFormat format);
 
-inline constexpr size_t kMaxRecord = 64 << 20;
+inline constexpr size_t kMaxRecord = kMaxTfRecord;
 inline constexpr size_t kKeptBadRecords = 10;
 
 struct RecordOptions {
@@ -78,7 +80,7 @@ class RecordReader {
   uint64_t bad() const { return bad_; }
   const std::vector<BadRecord>& first_bad() const { return first_bad_; }
   // Unpacked bytes that were read so far.
-  uint64_t bytes_read() const { return bytes_read_; }
+  uint64_t bytes_read() const { return buffer_.bytes_read() + row_bytes_; }
   // The cells of the first line of CSV and TSV; empty before the first Next.
   const std::vector<std::string>& columns() const { return columns_; }
 
@@ -87,7 +89,6 @@ class RecordReader {
   Result<bool> NextLine(Record* record, std::string* fault);
   Result<bool> NextTfRecord(Record* record, std::string* fault);
   Result<bool> NextParquetRow(Record* record);
-  Result<bool> Ensure(size_t size);
   std::string FaultOf(const Record& record);
   Status CountBad(const Record& record, std::string reason);
   Status CheckShare(bool at_end) const;
@@ -95,18 +96,15 @@ class RecordReader {
   const Corpus corpus_;
   const RecordFormat format_;
   const RecordOptions options_;
-  std::unique_ptr<TextStream> stream_;  // null between files
-  std::unique_ptr<ParquetRows> rows_;   // in place of it
+  StreamBuffer buffer_;                // open within a file
+  std::unique_ptr<ParquetRows> rows_;  // in place of it
+  std::string row_;                    // of them
   size_t next_group_ = 0;
   size_t next_file_ = 0;
-  std::string buffer_;
-  size_t used_ = 0;         // bytes of buffer_ that are done with
-  bool at_end_ = false;     // of the file
-  uint64_t buffer_at_ = 0;  // place of buffer_'s first byte in the file
   uint64_t number_ = 0;
   uint64_t good_ = 0;
   uint64_t bad_ = 0;
-  uint64_t bytes_read_ = 0;
+  uint64_t row_bytes_ = 0;  // read by rows_ of all files
   std::vector<BadRecord> first_bad_;
   std::vector<std::string> columns_;
 };

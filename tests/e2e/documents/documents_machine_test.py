@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import unittest
 
 import places
@@ -45,8 +44,5 @@ class DocumentsMachineTest(sandbox.DocumentTest):
 
 
 if __name__ == "__main__":
-    reason = private_machine.enter()
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
+    private_machine.enter_or_skip()
     unittest.main(verbosity=2)

@@ -57,8 +57,5 @@ class DocumentsMarathonTest(sandbox.DocumentTest):
 
 
 if __name__ == "__main__":
-    reason = private_machine.enter()
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
+    private_machine.enter_or_skip()
     unittest.main(verbosity=2)

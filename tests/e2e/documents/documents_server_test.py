@@ -263,9 +263,6 @@ def add_pages():
 
 
 if __name__ == "__main__":
-    reason = private_machine.enter()
-    if reason:
-        print("skipped:", reason)
-        sys.exit(77)
+    private_machine.enter_or_skip()
     add_pages()
     unittest.main(verbosity=2)

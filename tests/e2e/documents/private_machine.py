@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import struct
+import sys
 
 # Hosts that documents name; every address of 127.0.0.0/8 is this machine.
 HOSTS = {"localhost": "127.0.0.1", "ml.example": "127.0.0.1", "ml1.example": "127.0.0.1", "ml2.example": "127.0.0.2", "db": "127.0.0.1",
@@ -96,6 +97,14 @@ def enter(network=True):
     os.chroot(root)
     os.chdir(here)
     return ""
+
+
+def enter_or_skip():
+    """enter, at a test program's beginning; ends it as skipped where that is not possible."""
+    reason = enter()
+    if reason:
+        print("skipped:", reason)
+        sys.exit(77)
 
 
 def hide(*places):
