@@ -195,6 +195,7 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
         """As printed; helm by an administrator."""
         self.row("documented commands as printed", f"{len(run_documented(self.IMAGE))}")
 
+    @unittest.skipUnless(HELM, "there is no helm here; tests/cluster/helm_binary.sh builds it")
     def test_the_helm_chart(self):
         """Installed, its account can run a job and nothing else; removed, nothing of it is left."""
         chart = os.path.join(os.environ.get("SHOAL_SOURCE", ""), "deploy/helm/shoal")

@@ -110,12 +110,16 @@ Status CountResume(const std::filesystem::path& dir) {
   return WriteFileAtomically(job::JobDir(dir).resumes(), text, 0600, true);
 }
 
-void RemoveScratch(const std::filesystem::path& dir, JobState state) {
+Status RemoveScratch(const std::filesystem::path& dir, JobState state) {
   const FileAccessAs owner(dir);
-  std::error_code ignored;  // remains are harmless
-  (void)RemoveTree(job::JobDir(dir).scratch());
-  std::filesystem::remove(job::JobDir(dir).secrets(), ignored);  // a resume writes them again
-  if (job::IsFinal(state)) (void)RemoveTree(job::JobDir(dir).files());
+  const job::JobDir paths(dir);
+  Status first = RemoveTree(paths.scratch());
+  std::error_code error;
+  std::filesystem::remove(paths.secrets(), error);  // a resume writes them again
+  if (error && first.ok()) first = ErrnoStatus(error.value(), paths.secrets().string());
+  if (!job::IsFinal(state)) return first;
+  const Status files = RemoveTree(paths.files());
+  return first.ok() ? files : first;
 }
 
 Result<std::string> ReadToken(const std::filesystem::path& dir) {

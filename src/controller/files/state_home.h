@@ -44,8 +44,8 @@ std::filesystem::path ReadWorkDir(const std::filesystem::path& dir);
 // suspension.
 Status CountResume(const std::filesystem::path& dir);
 // Removes the private temporary files of killed launchers and the values of secrets; for an ended
-// (not suspended) job also the staged files.
-void RemoveScratch(const std::filesystem::path& dir, JobState state);
+// (not suspended) job also the staged files. The first error; what can be removed is.
+Status RemoveScratch(const std::filesystem::path& dir, JobState state);
 // Reads the job's secret.
 Result<std::string> ReadToken(const std::filesystem::path& dir);
 // Writes the verdict received from a coordinator that does not share this directory.

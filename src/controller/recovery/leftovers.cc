@@ -51,6 +51,12 @@ bool HasEnded(Store* store, const std::string& job, bool suspended) {
   return job::IsFinal(record->state) || (suspended && record->state == JobState::kSuspended);
 }
 
+// A job without a record has no directory any more.
+Status RemoveScratchOf(const ReconcileOptions& options, const std::string& job) {
+  const Result<JobRecord> record = options.store->GetJob(job);
+  return record.ok() ? RemoveScratch(options.home.job_dir(job), record->state) : Status::Ok();
+}
+
 }  // namespace
 
 Status RecordLeftover(const StateHome& home, const Leftover& leftover) {
@@ -60,6 +66,15 @@ Status RecordLeftover(const StateHome& home, const Leftover& leftover) {
   const json::object object{
       {"engine", leftover.engine}, {"why", leftover.why}, {"tried", tried.count()}};
   return WriteFileAtomically(path, ToText(object) + "\n", 0600);
+}
+
+void ClearScratch(const StateHome& home, const Leftover& job, JobState state) {
+  Leftover left = job;
+  const Status cleared = RemoveScratch(home.job_dir(job.job), state);
+  if (cleared.ok()) return;
+  left.why = cleared.message();
+  if (const Status recorded = RecordLeftover(home, left); !recorded.ok())
+    LogWarning("job {}: {}", job.job, recorded.message());
 }
 
 void ForgetLeftover(const StateHome& home, const std::string& job) {
@@ -97,6 +112,7 @@ std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options, milliseco
       if (const Status noted = RecordLeftover(options.home, leftover); !noted.ok()) continue;
       stopped = StopWithin(*engine, leftover.job, patience);
     }
+    if (stopped.ok()) stopped = RemoveScratchOf(options, leftover.job);
     if (!stopped.ok()) {
       Log(LogLevel::kInfo, "{}: not everything was removed: {}", leftover.job, stopped.message());
       continue;

@@ -23,6 +23,8 @@ struct Leftover {
 };
 
 Status RecordLeftover(const StateHome& home, const Leftover& leftover);
+// RemoveScratch of a job whose programs have ended; what cannot be removed is recorded.
+void ClearScratch(const StateHome& home, const Leftover& job, JobState state);
 void ForgetLeftover(const StateHome& home, const std::string& job);
 // Ordered by job id; unreadable files are skipped.
 std::vector<Leftover> ListLeftovers(const StateHome& home);

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 
 #include "base/file.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/sqlite_store.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::controller {
 namespace {
@@ -123,6 +125,24 @@ TEST_F(LeftoversTest, WhatCannotBeRemovedStaysAndIsTriedAgain) {
     EXPECT_THAT(engine_.stopped, SizeIs(attempt));
   }
   EXPECT_THAT(ListLeftovers(home_), SizeIs(1));
+}
+
+TEST_F(LeftoversTest, ScratchThatCannotBeRemovedIsRemovedLater) {
+  SubmitIn(JobState::kFailed);
+  const job::JobDir dir(home_.job_dir("left-1"));
+  ASSERT_TRUE(MakeDirectories(dir.scratch() / "worker-0.0", 0700).ok());
+  // A directory that is not empty, in the place of a file, cannot be removed.
+  ASSERT_TRUE(MakeDirectories(dir.secrets() / "x", 0700).ok());
+  ClearScratch(home_, {"left-1", "far", "", clock_.Wall()}, JobState::kFailed);
+  ASSERT_THAT(ListLeftovers(home_), SizeIs(1));
+  EXPECT_THAT(ListLeftovers(home_)[0].why, testing::HasSubstr("secrets"));
+  EXPECT_FALSE(std::filesystem::exists(dir.scratch()));  // what can be removed is
+  clock_.Advance(std::chrono::minutes(2));
+  EXPECT_THAT(Remove(), IsEmpty());
+  std::filesystem::remove(dir.secrets() / "x");
+  clock_.Advance(std::chrono::minutes(2));
+  EXPECT_THAT(Remove(), SizeIs(1));
+  EXPECT_FALSE(std::filesystem::exists(dir.secrets()));
 }
 
 TEST_F(LeftoversTest, AnEngineThatDoesNotAnswerIsInterrupted) {

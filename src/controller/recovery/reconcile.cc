@@ -8,6 +8,7 @@
 
 #include "base/access/directory_owner.h"
 #include "base/log.h"
+#include "controller/recovery/leftovers.h"
 #include "controller/store/coordinator_events.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/supervisor_mark.h"
@@ -167,7 +168,8 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
   if (!verdict.ok()) verdict = read_end(dir);  // it may have come while the coordinator died
   TRY(ClaimJob(options, job));
   TRY(engine->Stop(job.id, kClearGrace));
-  RemoveScratch(dir, verdict.ok() ? verdict->state : JobState::kFailed);
+  ClearScratch(options.home, {job.id, job.engine, "", options.clock->Wall()},
+               verdict.ok() ? verdict->state : JobState::kFailed);
   if (!verdict.ok() && !again) verdict = read_end(dir);
   return RecordEnd(options, job, verdict);
 }

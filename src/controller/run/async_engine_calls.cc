@@ -42,7 +42,8 @@ std::string LastLineOf(engine::Engine* engine, const std::string& job, const std
 Status StopAndClear(const EngineCallOptions& options, JobState state) {
   const std::filesystem::path dir = options.home.job_dir(options.job);
   Status stopped = options.engine->Stop(options.job, kClearGrace);
-  RemoveScratch(dir, state);
+  const Status cleared = RemoveScratch(dir, state);
+  if (stopped.ok()) stopped = cleared;
   if (stopped.ok()) {
     if (options.executor != nullptr) ForgetLeftover(options.home, options.job);
     return stopped;

@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "controller/files/job_user.h"
 #include "controller/files/stage_files.h"
+#include "controller/recovery/leftovers.h"
 #include "controller/run/job_run.h"
 #include "controller/secrets/job_secrets.h"
 #include "controller/store/record_text.h"
@@ -139,10 +140,12 @@ Status AppendIf(Store* store, const std::string& id, JobState state,
 Status Cancel(const ControllerOptions& options, const std::string& id, JobState state,
               const std::string& reason) {
   const WallTime now = options.clock->Wall();
-  TRY(AppendIf(options.store, id, state, [&](const JobRecord&) {
+  std::string engine;
+  TRY(AppendIf(options.store, id, state, [&](const JobRecord& job) {
+    engine = job.engine;
     return std::vector{EndedEvent(now, JobState::kCancelled, reason, {})};
   }));
-  RemoveScratch(options.home.job_dir(id), JobState::kCancelled);
+  ClearScratch(options.home, {id, engine, "", now}, JobState::kCancelled);
   return Status::Ok();
 }
 
