@@ -63,8 +63,8 @@ Training::Training(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
       own_total_(WordsOf(shards) * static_cast<uint64_t>(setup.params.epochs)),
       job_total_(vocabulary.words() * static_cast<uint64_t>(setup.params.epochs)) {}
 
-// Rows that one thread uses kUsesOfCopy times or more, as centre or as noise, before they are swept.
-// The copy of a rarer row would be merged as often as it is used.
+// Rows that one thread uses kUsesOfCopy times or more, as centre or as noise, before they are
+// swept. The copy of a rarer row would be merged as often as it is used.
 uint64_t Training::RowsWorthCopying() const {
   const auto words = static_cast<double>(vocabulary_.words());
   double noise = 0;  // the sum that noise words are drawn by
@@ -76,7 +76,8 @@ uint64_t Training::RowsWorthCopying() const {
   uint32_t row = 0;
   for (; row < vocabulary_.size(); ++row) {
     const auto count = static_cast<double>(vocabulary_.count(row));
-    const double uses = count / words * sampler_.KeepProbability(row) + drawn * std::pow(count, 0.75);
+    const double uses =
+        count / words * sampler_.KeepProbability(row) + drawn * std::pow(count, 0.75);
     if (uses * own_words < Trainer::kUsesOfCopy) break;
   }
   return row;
@@ -91,9 +92,9 @@ Status Training::MakeCopies() {
   if (rows == 0) return Status::Ok();
   Matrix* const shared[kTables] = {&cache_->local(kInput), &cache_->local(kOutput)};
   for (size_t thread = 0; thread < shards_.size(); ++thread) {
-    TRY_ASSIGN(std::unique_ptr<RowCopies> copies,
-               RowCopies::Make(static_cast<uint32_t>(rows), shared, &cache_->locks(),
-                               &cache_->kernels()));
+    TRY_ASSIGN(
+        std::unique_ptr<RowCopies> copies,
+        RowCopies::Make(static_cast<uint32_t>(rows), shared, &cache_->locks(), &cache_->kernels()));
     copies_.push_back(std::move(copies));
   }
   return Status::Ok();

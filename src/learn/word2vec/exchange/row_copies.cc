@@ -11,12 +11,11 @@ constexpr float kNewest = 0.01f;  // of the mean square length of merged rows
 }  // namespace
 
 RowCopies::RowCopies(uint32_t rows, Matrix* const (&shared)[kTables], RowLocks* locks,
-                           const Kernels* kernels)
+                     const Kernels* kernels)
     : rows_(rows), shared_{shared[kInput], shared[kOutput]}, locks_(locks), kernels_(kernels) {}
 
-Result<std::unique_ptr<RowCopies>> RowCopies::Make(uint32_t rows,
-                                                         Matrix* const (&shared)[kTables],
-                                                         RowLocks* locks, const Kernels* kernels) {
+Result<std::unique_ptr<RowCopies>> RowCopies::Make(uint32_t rows, Matrix* const (&shared)[kTables],
+                                                   RowLocks* locks, const Kernels* kernels) {
   std::unique_ptr<RowCopies> copies(new RowCopies(rows, shared, locks, kernels));
   for (const TableKind table : {kInput, kOutput}) {
     TRY_ASSIGN(copies->copy_[table], Matrix::Make(rows, shared[table]->dim()));
@@ -34,7 +33,8 @@ Result<std::unique_ptr<RowCopies>> RowCopies::Make(uint32_t rows,
 void RowCopies::Merge(TableKind table, uint32_t row) {
   if (row >= rows_) return;
   const TableKind partners = table == kInput ? kOutput : kInput;
-  const float partner = std::sqrt(std::max(1.0f, square_[partners].load(std::memory_order_relaxed)));
+  const float partner =
+      std::sqrt(std::max(1.0f, square_[partners].load(std::memory_order_relaxed)));
   const RowLocks::Guard guard(*locks_, table, row);
   const float square = kernels_->merge(copy_[table].row(row), base_[table].row(row),
                                        shared_[table]->row(row), shared_[table]->stride(),

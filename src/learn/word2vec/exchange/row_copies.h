@@ -1,6 +1,6 @@
 // A thread's copies of the most frequent rows of a worker that trains with several threads: trained
-// by that thread, and merged into the worker's own rows from time to time. Without them a cache line
-// that all threads write would travel between their caches at every use.
+// by that thread, and merged into the worker's own rows from time to time. Without them a cache
+// line that all threads write would travel between their caches at every use.
 //
 // Made by training.cc, one for each thread.
 #pragma once
@@ -22,7 +22,7 @@ class RowCopies {
  public:
   // Copies the rows below `rows`. `shared`, `locks` and `kernels` must outlive it.
   static Result<std::unique_ptr<RowCopies>> Make(uint32_t rows, Matrix* const (&shared)[kTables],
-                                                    RowLocks* locks, const Kernels* kernels);
+                                                 RowLocks* locks, const Kernels* kernels);
 
   uint32_t rows() const { return rows_; }
   float* row(TableKind table, uint32_t row) { return copy_[table].row(row); }
@@ -34,14 +34,14 @@ class RowCopies {
 
  private:
   RowCopies(uint32_t rows, Matrix* const (&shared)[kTables], RowLocks* locks,
-               const Kernels* kernels);
+            const Kernels* kernels);
 
   const uint32_t rows_;
   Matrix* const shared_[kTables];
   RowLocks* const locks_;
   const Kernels* const kernels_;
   Matrix copy_[kTables];
-  Matrix base_[kTables];  // value of both at the last merge
+  Matrix base_[kTables];                     // value of both at the last merge
   std::atomic<float> square_[kTables] = {};  // mean square length of the rows merged lately
 };
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "learn/word2vec/exchange/row_copies.h"
 #include "learn/word2vec/exchange/exchange_policy.h"
+#include "learn/word2vec/exchange/row_copies.h"
 #include "learn/word2vec/kernels/kernels.h"
 #include "learn/word2vec/kernels/matrix.h"
 #include "learn/word2vec/kernels/row_locks.h"
