@@ -56,10 +56,11 @@ const std::array kFields = {
            "The same model for the same seed, data and number of tasks; one thread a worker, "
            "slower."},
           &Params::deterministic},
-    Field{{"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
-           "Most frequent rows of which there is a copy for each last-level cache of the machine, "
-           "where it has several, as far as 24 MiB hold the copies of a worker; 0: none."},
-          &Params::hot_rows},
+    Field{
+        {"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
+         "Most frequent rows, at most, of which each thread of several trains a copy, as far as 24 "
+         "MiB hold the copies of a worker; 0: none."},
+        &Params::hot_rows},
     Field{{"exchange_words", "", kInt, 0, 1e12, false, "", "auto",
            "Words of a worker between two rounds of exchange with the servers."},
           &Params::exchange_words},

@@ -30,7 +30,7 @@ struct Params {
   int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
-  int64_t hot_rows = 8192;     // rows of each matrix copied for each last-level cache
+  int64_t hot_rows = 8192;     // rows of each matrix copied for each thread, at most
   int64_t exchange_words = 0;  // words between exchange rounds; 0: by the policy
   int64_t stale_words = 0;     // words until all changed rows are exchanged; 0: by the policy
   std::string wire = "auto";   // encoding of rows between workers and servers

@@ -58,59 +58,78 @@ Training::Training(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
       cache_(cache),
       progress_(progress),
       between_workers_(setup.params, setup.workers, static_cast<int>(shards.size())),
-      caches_(host::FindCacheDomains()),
       sampler_(CountsOf(vocabulary), setup.params.sample),
       round_windows_(WindowsOf(between_workers_.round_words(), sampler_, vocabulary)),
       own_total_(WordsOf(shards) * static_cast<uint64_t>(setup.params.epochs)),
       job_total_(vocabulary.words() * static_cast<uint64_t>(setup.params.epochs)) {}
 
-uint32_t Training::Domains() const {
-  return std::min(caches_.count, static_cast<uint32_t>(shards_.size()));
+// Rows that one thread uses kUsesOfCopy times or more, as centre or as noise, before they are
+// swept. The copy of a rarer row would be merged as often as it is used.
+uint64_t Training::RowsWorthCopying() const {
+  const auto words = static_cast<double>(vocabulary_.words());
+  double noise = 0;  // the sum that noise words are drawn by
+  for (uint32_t row = 0; row < vocabulary_.size(); ++row)
+    noise += std::pow(static_cast<double>(vocabulary_.count(row)), 0.75);
+  const double drawn =
+      static_cast<double>(setup_.params.negative) * sampler_.kept_words() / words / noise;
+  const double own_words = kCopyWords / static_cast<double>(shards_.size());
+  uint32_t row = 0;
+  for (; row < vocabulary_.size(); ++row) {
+    const auto count = static_cast<double>(vocabulary_.count(row));
+    const double uses =
+        count / words * sampler_.KeepProbability(row) + drawn * std::pow(count, 0.75);
+    if (uses * own_words < Trainer::kUsesOfCopy) break;
+  }
+  return row;
 }
 
 Status Training::MakeCopies() {
-  if (Domains() == 1) return Status::Ok();
+  if (shards_.size() == 1) return Status::Ok();
   // A copy and what it was when last merged, of both matrices.
   const size_t bytes = 2 * kTables * cache_->local(kInput).stride() * sizeof(float);
-  const uint64_t rows =
-      std::min({static_cast<uint64_t>(setup_.params.hot_rows),
-                static_cast<uint64_t>(vocabulary_.size()), kCopyBytes / (bytes * Domains())});
+  const uint64_t rows = std::min({static_cast<uint64_t>(setup_.params.hot_rows), RowsWorthCopying(),
+                                  kCopyBytes / (bytes * shards_.size())});
   if (rows == 0) return Status::Ok();
   Matrix* const shared[kTables] = {&cache_->local(kInput), &cache_->local(kOutput)};
-  for (uint32_t domain = 0; domain < Domains(); ++domain) {
-    TRY_ASSIGN(std::unique_ptr<DomainCopies> copies,
-               DomainCopies::Make(static_cast<uint32_t>(rows), shared, &cache_->locks(),
-                                  &cache_->kernels()));
+  for (size_t thread = 0; thread < shards_.size(); ++thread) {
+    TRY_ASSIGN(
+        std::unique_ptr<RowCopies> copies,
+        RowCopies::Make(static_cast<uint32_t>(rows), shared, &cache_->locks(), &cache_->kernels()));
     copies_.push_back(std::move(copies));
   }
   return Status::Ok();
 }
 
-// Those of the cache below which the calling thread runs at this moment.
-DomainCopies* Training::CopiesOf() const {
-  if (copies_.empty()) return nullptr;
-  return copies_[caches_.Of(::sched_getcpu()) % copies_.size()].get();
-}
-
-// A thread merges its share of all copies within kCopyWords, so that rows which are too rare to be
-// merged for their use are no older either.
+// A thread merges each of its copies within kCopyWords words of all threads, so that rows which are
+// too rare to be merged for their use are no older either.
 void Training::SweepCopies(Thread& thread, uint64_t words) {
   if (copies_.empty()) return;
-  const uint32_t rows = copies_.front()->rows();
-  const auto threads = static_cast<uint32_t>(threads_.size());
-  thread.copies_owed += static_cast<double>(words) * rows / kCopyWords;
+  RowCopies& copies = *copies_[thread.index];
+  const double of_all = static_cast<double>(words) * static_cast<double>(threads_.size());
+  thread.copies_owed += of_all * copies.rows() / kCopyWords;
   for (; thread.copies_owed >= 1; thread.copies_owed -= 1) {
-    const uint32_t row = thread.copy_row;
-    for (const TableKind table : {kInput, kOutput}) MergeCopies(table, {&row, 1});
-    thread.copy_row += threads;
-    if (thread.copy_row >= rows) thread.copy_row = static_cast<uint32_t>(thread.index) % rows;
+    for (const TableKind table : {kInput, kOutput}) copies.Merge(table, thread.copy_row);
+    if (++thread.copy_row == copies.rows()) thread.copy_row = 0;
   }
 }
 
-void Training::MergeCopies(TableKind table, std::span<const uint32_t> rows) {
-  for (const std::unique_ptr<DomainCopies>& copies : copies_) {
-    for (const uint32_t row : rows) copies->Merge(table, row);
+// The thread's copies of the rows that it is about to exchange; in a complete sweep those of all
+// threads, so that every change before it is exchanged.
+void Training::MergeDueCopies(Thread& thread) {
+  if (copies_.empty()) return;
+  const bool all = Completing(thread);
+  for (const std::unique_ptr<RowCopies>& copies : copies_) {
+    if (!all && copies != copies_[thread.index]) continue;
+    for (const TableKind table : {kInput, kOutput}) {
+      for (const uint32_t row : thread.trainer->due(table)) copies->Merge(table, row);
+    }
   }
+}
+
+// A complete sweep does not see rows that wait in another thread's list: from its begin until the
+// first round after it, all threads exchange due rows however little they have moved.
+bool Training::Completing(const Thread& thread) const {
+  return completing_.load() > 0 || completed_.load() != thread.completed;
 }
 
 Status Training::Prepare(std::vector<Position> from) {
@@ -132,7 +151,7 @@ Status Training::Prepare(std::vector<Position> from) {
     thread.at = from[i];
     words_ += from[i].words;
     TRY_ASSIGN(thread.trainer, Trainer::Make(set, Random(from[i].random), between_workers_));
-    if (!copies_.empty()) thread.copy_row = static_cast<uint32_t>(i) % copies_.front()->rows();
+    thread.trainer->UseCopies(copies_.empty() ? nullptr : copies_[i].get());
     thread.exchange = std::make_unique<RowExchange>(cache_, between_workers_);
     TRY_ASSIGN(thread.cursor, shards_[i].Open());
     TRY(thread.cursor->Seek(std::min(from[i].item, shards_[i].items())));
@@ -182,12 +201,9 @@ void Training::Sweep(Thread& thread) {
   completing_.fetch_sub(1);
 }
 
-// A complete sweep does not see rows that wait in another thread's list: from its begin until the
-// first round after it, all threads exchange due rows however little they have moved.
 Status Training::Issue(Thread& thread) {
-  const bool sweeping = completing_.load() > 0;
   const uint64_t completed = completed_.load();
-  const bool all = sweeping || completed != thread.completed;
+  const bool all = Completing(thread);
   Trainer& trainer = *thread.trainer;
   TRY(thread.exchange->Issue(trainer.due(kInput), trainer.due(kOutput),
                              all ? nullptr : &thread.small));
@@ -203,9 +219,7 @@ Status Training::Issue(Thread& thread) {
 Status Training::Round(Thread& thread) {
   thread.windows = 0;
   Sweep(thread);
-  for (const TableKind table : {kInput, kOutput}) {
-    MergeCopies(table, thread.trainer->due(table));
-  }
+  MergeDueCopies(thread);
   if (setup_.params.deterministic && setup_.workers > 1) {
     // The plan is an estimate; what exceeds it goes with the last flush.
     return thread.rounds < rounds_ ? RoundInTurn(thread) : Status::Ok();
@@ -254,7 +268,6 @@ Status Training::TrainBlocks(Thread& thread, std::span<const uint32_t> items) {
   while (!items.empty() && !Stopping()) {
     const size_t size = std::min(items.size(), Trainer::kBlockItems);
     const uint64_t before = thread.trainer->words();
-    thread.trainer->UseCopies(CopiesOf());
     thread.trainer->Load(items.first(size));
     const float alpha = Alpha(words_.load(std::memory_order_relaxed));
     while (const uint32_t done = thread.trainer->Train(
@@ -429,7 +442,7 @@ Status Training::Run(std::vector<Position> from) {
   const Status trained = Monitor();
   for (std::thread& thread : threads) thread.join();
   TRY(trained);
-  for (const std::unique_ptr<DomainCopies>& copies : copies_) copies->MergeAll();
+  for (const std::unique_ptr<RowCopies>& copies : copies_) copies->MergeAll();
 
   drained_ = setup_.stop->load() && words_.load() < own_total_;
   if (!drained_ && words_.load() != own_total_) {

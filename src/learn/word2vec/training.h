@@ -15,12 +15,11 @@
 #include "base/status.h"
 #include "data/text/encoder.h"
 #include "data/text/vocabulary.h"
-#include "host/machine/cache_domains.h"
-#include "learn/word2vec/exchange/domain_copies.h"
 #include "learn/word2vec/exchange/exchange_policy.h"
 #include "learn/word2vec/exchange/job_progress.h"
 #include "learn/word2vec/exchange/positions.h"
 #include "learn/word2vec/exchange/row_cache.h"
+#include "learn/word2vec/exchange/row_copies.h"
 #include "learn/word2vec/trainer/sampler.h"
 #include "learn/word2vec/trainer/trainer.h"
 #include "learn/word2vec/worker.h"
@@ -68,16 +67,15 @@ class Training {
     uint64_t completed = 0;  // completed_ when the list of due rows was last all sent
     uint32_t sweep_row = 0;  // the next row that the sweep looks at
     RowLists small;          // due rows that had not moved significantly
-    uint32_t copy_row = 0;   // the next row whose copies are merged whatever their use
+    uint32_t copy_row = 0;   // the next row whose copy is merged whatever its use
     double copies_owed = 0;  // rows that are to be merged by now
   };
 
-  // The machine's last-level caches in which this worker's threads run.
-  uint32_t Domains() const;
+  uint64_t RowsWorthCopying() const;
   Status MakeCopies();
-  DomainCopies* CopiesOf() const;
   void SweepCopies(Thread& thread, uint64_t words);
-  void MergeCopies(TableKind table, std::span<const uint32_t> rows);
+  void MergeDueCopies(Thread& thread);
+  bool Completing(const Thread& thread) const;
   Status Prepare(std::vector<Position> from);
   void RunThread(Thread& thread);
   Status TrainThread(Thread& thread);
@@ -109,7 +107,6 @@ class Training {
   RowCache* const cache_;
   JobProgress* const progress_;
   const ExchangePolicy between_workers_;
-  const host::CacheDomains caches_;
   const Sampler sampler_;
   std::unique_ptr<const HuffmanTree> tree_;  // with params.hs
   const uint32_t round_windows_;
@@ -117,7 +114,7 @@ class Training {
   const uint64_t job_total_;
 
   std::vector<Thread> threads_;
-  std::vector<std::unique_ptr<DomainCopies>> copies_;  // one a last-level cache, or none
+  std::vector<std::unique_ptr<RowCopies>> copies_;  // one for each thread, or none
   std::unique_ptr<Positions> positions_;
   std::atomic<uint64_t> words_{0};
   std::atomic<uint64_t> completing_{0};  // threads that are in a complete sweep

@@ -3,6 +3,7 @@
 #include "learn/word2vec/kernels/kernels.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "learn/word2vec/kernels/kernels_scalar.h"
 
@@ -291,38 +292,40 @@ float Absorb(float* local, float* base, const float* delta, const float* server,
   return hn::GetLane(hn::SumOfLanes(d, squares));
 }
 
-// The fraction of a movement with this square length that remains when half of what it shares with
-// another movement is removed.
-HWY_INLINE V Kept(D d, V product, V squares) {
-  const float square = hn::GetLane(hn::SumOfLanes(d, squares));
-  const float both = hn::GetLane(hn::SumOfLanes(d, product));
-  return hn::Set(d, square > 0 ? 1 - both / (2 * square) : 1.0f);
-}
-
-void Merge(float* copy, float* copy_base, float* shared, size_t size) {
+float Merge(float* copy, float* copy_base, float* shared, size_t size, float per_reach) {
   const D d;
-  V product = hn::Zero(d);
+  V products = hn::Zero(d);
   V own_squares = hn::Zero(d);
   V others_squares = hn::Zero(d);
   for (size_t k = 0; k < size; k += hn::Lanes(d)) {
     const V base = hn::Load(d, copy_base + k);
     const V own = hn::Sub(hn::Load(d, copy + k), base);
     const V others = hn::Sub(hn::Load(d, shared + k), base);
-    product = hn::MulAdd(own, others, product);
+    products = hn::MulAdd(own, others, products);
     own_squares = hn::MulAdd(own, own, own_squares);
     others_squares = hn::MulAdd(others, others, others_squares);
   }
-  const V keep_own = Kept(d, product, own_squares);
-  const V keep_others = Kept(d, product, others_squares);
+  const float product = hn::GetLane(hn::SumOfLanes(d, products));
+  const float own_square = hn::GetLane(hn::SumOfLanes(d, own_squares));
+  const float others_square = hn::GetLane(hn::SumOfLanes(d, others_squares));
+  const float both = std::sqrt(own_square * others_square);
+  const float sum = std::sqrt(std::max(0.0f, own_square + 2 * product + others_square));
+  const float shed = product * std::min(1.0f, per_reach * sum) / 2;
+  const V keep_own = hn::Set(d, own_square > 0 ? 1 - shed / std::max(own_square, both) : 1);
+  const V keep_others =
+      hn::Set(d, others_square > 0 ? 1 - shed / std::max(others_square, both) : 1);
+  V length = hn::Zero(d);
   for (size_t k = 0; k < size; k += hn::Lanes(d)) {
     const V base = hn::Load(d, copy_base + k);
     const V own = hn::Sub(hn::Load(d, copy + k), base);
     const V others = hn::Sub(hn::Load(d, shared + k), base);
     const V merged = hn::MulAdd(keep_others, others, hn::MulAdd(keep_own, own, base));
+    length = hn::MulAdd(merged, merged, length);
     hn::Store(merged, d, shared + k);
     hn::Store(merged, d, copy + k);
     hn::Store(merged, d, copy_base + k);
   }
+  return hn::GetLane(hn::SumOfLanes(d, length));
 }
 
 void Copy(const float* from, float* to, size_t size) {

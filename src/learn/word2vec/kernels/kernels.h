@@ -77,11 +77,16 @@ struct Kernels {
   // returns Σ server².
   float (*absorb)(float* local, float* base, const float* delta, const float* server,
                   size_t size) = nullptr;
-  // Merges a copy and its original row. Both have moved since copy_base, by d and o; all three
-  // become copy_base + (1 − d·o / 2d·d) d + (1 − d·o / 2o·o) o, so that each loses half of the
-  // component it shares with the other's direction (Maleki et al. 2021, "Scaling Distributed
-  // Training with Adaptive Summation"): the mean of equal movements, the sum of orthogonal ones.
-  void (*merge)(float* copy, float* copy_base, float* shared, size_t size) = nullptr;
+  // Merges a copy and its original row, which have moved since copy_base, by d and o: all three
+  // become copy_base + (1 − r d·o / 2 max(d·d, |d||o|)) d + (1 − r d·o / 2 max(o·o, |d||o|)) o,
+  // with r = min(1, per_reach |d + o|). Returns the square of the merged row's length. With r = 1
+  // each movement loses half of the component that it shares with the other's direction (Maleki et
+  // al. 2021, "Scaling Distributed Training with Adaptive Summation"), at most half of itself:
+  // equal movements give their mean, orthogonal ones their sum, parallel ones the longer. Movements
+  // that are short, beside 1 / per_reach, are within the range where the loss is linear, and are
+  // added.
+  float (*merge)(float* copy, float* copy_base, float* shared, size_t size,
+                 float per_reach) = nullptr;
   // to = from, while other threads may write `from`.
   void (*copy)(const float* from, float* to, size_t size) = nullptr;
   // out[i] = 1 / (1 + exp(−in[i])), size a multiple of kRowFloats. For tests.

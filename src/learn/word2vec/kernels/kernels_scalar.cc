@@ -86,7 +86,7 @@ float Absorb(float* local, float* base, const float* delta, const float* server,
   return squares;
 }
 
-void Merge(float* copy, float* copy_base, float* shared, size_t size) {
+float Merge(float* copy, float* copy_base, float* shared, size_t size, float per_reach) {
   float product = 0;
   float own_squares = 0;
   float others_squares = 0;
@@ -97,13 +97,19 @@ void Merge(float* copy, float* copy_base, float* shared, size_t size) {
     own_squares += own * own;
     others_squares += others * others;
   }
-  const float keep_own = own_squares > 0 ? 1 - product / (2 * own_squares) : 1;
-  const float keep_others = others_squares > 0 ? 1 - product / (2 * others_squares) : 1;
+  const float both = std::sqrt(own_squares * others_squares);
+  const float sum = std::sqrt(std::max(0.0f, own_squares + 2 * product + others_squares));
+  const float shed = product * std::min(1.0f, per_reach * sum) / 2;
+  const float keep_own = own_squares > 0 ? 1 - shed / std::max(own_squares, both) : 1;
+  const float keep_others = others_squares > 0 ? 1 - shed / std::max(others_squares, both) : 1;
+  float length = 0;
   for (size_t k = 0; k < size; ++k) {
     const float own = copy[k] - copy_base[k];
     const float others = shared[k] - copy_base[k];
     copy[k] = shared[k] = copy_base[k] += keep_own * own + keep_others * others;
+    length += copy[k] * copy[k];
   }
+  return length;
 }
 
 void Copy(const float* from, float* to, size_t size) {

@@ -201,13 +201,17 @@ TEST_P(EachKernel, CopiesThatMetAreCombined) {
   float* const copy = m.row(0);
   float* const base = m.row(1);
   float* const shared = m.row(2);
+  float per_reach = 1e9f;  // movements count as long
   const auto meet = [&](float own, float others, bool alike) {
     for (size_t k = 0; k < kSize; ++k) {
       base[k] = 1;
       copy[k] = 1 + own;
       shared[k] = 1 + (alike || k % 2 == 0 ? others : -others);
     }
-    kernels.merge(copy, base, shared, kSize);
+    float length = 0;
+    const float told = kernels.merge(copy, base, shared, kSize, per_reach);
+    for (size_t k = 0; k < kSize; ++k) length += copy[k] * copy[k];
+    EXPECT_NEAR(told, length, 1e-5f * length);
     for (size_t k = 0; k < kSize; ++k) {
       ASSERT_EQ(copy[k], shared[k]);
       ASSERT_EQ(base[k], shared[k]);
@@ -221,8 +225,19 @@ TEST_P(EachKernel, CopiesThatMetAreCombined) {
   EXPECT_EQ(shared[7], 1.0f);
   meet(0.5f, 0.5f, true);  // alike: the mean
   EXPECT_NEAR(shared[7], 1.5f, 1e-6f);
+  meet(0.5f, 0.25f, true);  // the same way: the longer
+  EXPECT_NEAR(shared[7], 1.5f, 1e-6f);
+  meet(0.25f, 0.5f, true);
+  EXPECT_NEAR(shared[7], 1.5f, 1e-6f);
+  meet(0.25f, -0.75f, true);  // against each other: the sum
+  EXPECT_NEAR(shared[7], 0.5f, 1e-6f);
+  per_reach = 0;  // short movements: the sum
   meet(0.5f, 0.25f, true);
-  EXPECT_NEAR(shared[7], 1.375f, 1e-6f);
+  EXPECT_NEAR(shared[7], 1.75f, 1e-6f);
+  per_reach = 1 / (1.5f * std::sqrt(static_cast<float>(kSize)));  // two thirds of the way
+  meet(0.5f, 0.5f, true);
+  EXPECT_NEAR(shared[7], 2 - 0.5f / 1.5f, 1e-6f);
+  per_reach = 1e9f;
   meet(0.5f, 0.5f, false);  // at right angles: the sum
   EXPECT_NEAR(shared[6], 2.0f, 1e-6f);
   EXPECT_NEAR(shared[7], 1.0f, 1e-6f);

@@ -47,6 +47,8 @@ class Sampler {
   bool ShouldKeep(uint32_t word, Random& random) const {
     return static_cast<uint32_t>(random.Next() >> 32) <= keep_[word];
   }
+  // The probability that ShouldKeep is true.
+  double KeepProbability(uint32_t word) const { return (keep_[word] + 1.0) * 0x1p-32; }
   // Expected number of kept words of one pass over the text.
   double kept_words() const { return kept_words_; }
 

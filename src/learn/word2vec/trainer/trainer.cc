@@ -296,13 +296,11 @@ uint32_t Trainer::Train(uint32_t most, float alpha) {
   return end - begin;
 }
 
-void Trainer::UseCopies(DomainCopies* copies) {
-  SHOAL_CHECK(next_ == kept_.size());
+void Trainer::UseCopies(RowCopies* copies) {
+  SHOAL_CHECK(kept_.empty());
   copies_ = copies;
-  const uint32_t copied = copies == nullptr ? 0 : copies->rows();
-  if (copied == copied_) return;
-  copied_ = copied;
-  for (UseCounts& uses : copy_uses_) uses = UseCounts(copied);
+  copied_ = copies == nullptr ? 0 : copies->rows();
+  for (UseCounts& uses : copy_uses_) uses = UseCounts(copied_);
 }
 
 }  // namespace shoal::learn::word2vec

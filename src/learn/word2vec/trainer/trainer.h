@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "learn/word2vec/exchange/domain_copies.h"
 #include "learn/word2vec/exchange/exchange_policy.h"
+#include "learn/word2vec/exchange/row_copies.h"
 #include "learn/word2vec/kernels/kernels.h"
 #include "learn/word2vec/kernels/matrix.h"
 #include "learn/word2vec/kernels/row_locks.h"
@@ -68,14 +68,17 @@ class Trainer {
  public:
   // Maximum number of items of a block; a sentence ends at the end of a block.
   static constexpr size_t kBlockItems = 1024;
+  // Uses of a copied row by one thread before it is merged. A merge costs about as much as one use
+  // of a row in another cache.
+  static constexpr uint16_t kUsesOfCopy = 16;
 
   // `between_workers` decides when a row is due for exchange with the servers.
   static Result<std::unique_ptr<Trainer>> Make(const TrainingSet& set, Random random,
                                                const ExchangePolicy& between_workers);
 
-  // Sets the copies of frequent rows that the following blocks train, and merge after enough uses;
-  // null: none. The number of rows must not change. Call between two blocks.
-  void UseCopies(DomainCopies* copies);
+  // Sets the copies of frequent rows that all blocks train, and merge after kUsesOfCopy uses; null:
+  // none. Call before the first block. `copies` outlives it.
+  void UseCopies(RowCopies* copies);
 
   // Loads the next block: word ids and data::kSentenceEnd, at most kBlockItems; subsamples it. The
   // previous block must be done.
@@ -115,9 +118,6 @@ class Trainer {
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
-  // Uses of a copied row by one thread before it is merged. A merge costs about as much as one use
-  // of a row in another cache.
-  static constexpr uint16_t kUsesOfCopy = 16;
 
   Trainer(const TrainingSet& set, Random random, const ExchangePolicy& between_workers);
 
@@ -157,7 +157,7 @@ class Trainer {
   uint32_t windows_until_loss_ = 1;
 
   Matrix* const shared_[kTables];
-  DomainCopies* copies_ = nullptr;
+  RowCopies* copies_ = nullptr;
   uint32_t copied_ = 0;  // rows of copies_
   UseCounts copy_uses_[kTables];
 

@@ -41,9 +41,9 @@ struct Fixture {
   std::unique_ptr<Trainer> MakeTrainer(uint64_t stream) {
     return std::move(*Trainer::Make(Set(), Random::Of(7, stream), ExchangePolicy(params, 1)));
   }
-  std::unique_ptr<DomainCopies> MakeCopies(uint32_t rows) {
+  std::unique_ptr<RowCopies> MakeCopies(uint32_t rows) {
     Matrix* const shared[kTables] = {&input, &output};
-    return std::move(*DomainCopies::Make(rows, shared, &locks, *ChooseKernels("auto")));
+    return std::move(*RowCopies::Make(rows, shared, &locks, *ChooseKernels("auto")));
   }
   // Mean cosine within groups minus that between groups.
   double Contrast() const {
@@ -117,7 +117,7 @@ TEST_P(PlantedTest, LearnsWhichWordsStandTogether) {
             first.sum / static_cast<double>(first.pairs));
 }
 
-TEST(Trainer, ThreadsBelowSeveralCachesLearnTheSame) {
+TEST(Trainer, ThreadsWithCopiesLearnTheSame) {
   for (const bool cbow : {false, true}) {
     Params params = SmallParams();
     params.cbow = cbow;
@@ -134,10 +134,6 @@ TEST(Trainer, ThreadsBelowSeveralCachesLearnTheSame) {
     for (int epoch = 0; epoch < 10; ++epoch) {
       TrainAll(*one, items, 0.05f);
       TrainAll(*two, others, 0.05f);
-      if (epoch == 4) {  // they have been moved to other processors
-        one->UseCopies(second.get());
-        two->UseCopies(first.get());
-      }
     }
     first->MergeAll();
     second->MergeAll();

@@ -1,11 +1,11 @@
-// Copies of frequent rows for workers that run on processors with several last-level caches: one
-// copy for each cache domain (host/machine/cache_domains.h), trained by the threads in it and
-// merged into the worker's own rows from time to time. Without them a cache line written by threads
-// of two domains would travel between the caches at every use.
+// A thread's copies of the most frequent rows of a worker that trains with several threads: trained
+// by that thread, and merged into the worker's own rows from time to time. Without them a cache
+// line that all threads write would travel between their caches at every use.
 //
-// Made by training.cc, one for each domain; a trainer is told before each block which one to use.
+// Made by training.cc, one for each thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -18,11 +18,11 @@
 namespace shoal::learn::word2vec {
 
 // Rows are trained without locks. Merge and MergeAll are thread-safe.
-class DomainCopies {
+class RowCopies {
  public:
   // Copies the rows below `rows`. `shared`, `locks` and `kernels` must outlive it.
-  static Result<std::unique_ptr<DomainCopies>> Make(uint32_t rows, Matrix* const (&shared)[kTables],
-                                                    RowLocks* locks, const Kernels* kernels);
+  static Result<std::unique_ptr<RowCopies>> Make(uint32_t rows, Matrix* const (&shared)[kTables],
+                                                 RowLocks* locks, const Kernels* kernels);
 
   uint32_t rows() const { return rows_; }
   float* row(TableKind table, uint32_t row) { return copy_[table].row(row); }
@@ -33,15 +33,16 @@ class DomainCopies {
   void MergeAll();
 
  private:
-  DomainCopies(uint32_t rows, Matrix* const (&shared)[kTables], RowLocks* locks,
-               const Kernels* kernels);
+  RowCopies(uint32_t rows, Matrix* const (&shared)[kTables], RowLocks* locks,
+            const Kernels* kernels);
 
   const uint32_t rows_;
   Matrix* const shared_[kTables];
   RowLocks* const locks_;
   const Kernels* const kernels_;
   Matrix copy_[kTables];
-  Matrix base_[kTables];  // value of both at the last merge
+  Matrix base_[kTables];                     // value of both at the last merge
+  std::atomic<float> square_[kTables] = {};  // mean square length of the rows merged lately
 };
 
 }  // namespace shoal::learn::word2vec
