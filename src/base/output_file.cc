@@ -157,10 +157,60 @@ Status WriteOutputFile(const fs::path& given, std::string_view bytes) {
   return Overwrite(fd.get(), path, bytes);
 }
 
+Result<OutputWriter> OutputWriter::Open(const fs::path& given, unsigned mode) {
+  TRY_ASSIGN(const fs::path path, FollowLinks(given));
+  if (const int own = OwnDescriptor(path); own >= 0)
+    return OutputWriter(own, UniqueFd(), given.string());
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return InvalidArgument(given.string() + " is a directory; name a file");
+  if (!fs::exists(path, error)) {
+    TRY_ASSIGN(AtomicFile made, AtomicFile::Create(path, mode));
+    return OutputWriter(std::move(made), true);
+  }
+  TRY_ASSIGN(UniqueFd fd, OpenFile(path, O_WRONLY | O_NOCTTY));
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return ErrnoStatus(errno, "cannot stat " + given.string());
+  if (S_ISREG(status.st_mode)) {
+    Result<AtomicFile> aside = AtomicFile::Create(path, 0600);
+    if (status.st_nlink == 1 && aside.ok() && CopyAttributes(fd.get(), aside->fd()).ok())
+      return OutputWriter(std::move(*aside), false);
+    if (::ftruncate(fd.get(), 0) != 0)
+      return ErrnoStatus(errno, "cannot truncate " + given.string());
+  }
+  const int opened = fd.get();
+  return OutputWriter(opened, std::move(fd), given.string());
+}
+
+Status OutputWriter::LimitMode(unsigned mode) {
+  struct stat status {};
+  if (!made_) return Status::Ok();
+  if (::fstat(whole_->fd(), &status) != 0 ||
+      ::fchmod(whole_->fd(), status.st_mode & mode & kPermissions) != 0)
+    return ErrnoStatus(errno, "cannot set the mode of the output");
+  return Status::Ok();
+}
+
+Status OutputWriter::Write(std::string_view bytes) {
+  if (whole_) return whole_->Write(bytes);
+  through_->Write(bytes);
+  return through_->status();
+}
+
+Status OutputWriter::Commit() {
+  if (whole_) return whole_->Commit();
+  TRY(through_->status());
+  // Devices and FIFOs know no sync.
+  if (opened_.valid() && ::fsync(opened_.get()) != 0 && errno != EINVAL && errno != EROFS)
+    return ErrnoStatus(errno, "cannot sync the output");
+  return Status::Ok();
+}
+
 Status CopyOutputFile(const fs::path& from, const fs::path& to) {
-  TRY_ASSIGN(const UniqueFd fd, OpenFile(from, O_RDONLY));
+  TRY_ASSIGN(const UniqueFd fd, OpenFile(from, O_RDONLY | O_NONBLOCK));  // a FIFO must not block
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return ErrnoStatus(errno, "cannot stat " + from.string());
+  if (!S_ISREG(status.st_mode)) return InvalidArgument(from.string() + " is not a regular file");
   std::error_code error;
   const bool made = !fs::exists(to, error);
   const auto size = static_cast<size_t>(status.st_size);

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/file.h"
 #include "base/status.h"
 
 namespace shoal {
@@ -46,6 +49,29 @@ Status CopyAttributes(int from, int to);
 // - Symbolic links are followed. Devices, FIFOs and descriptors (/dev/stdout) are written to.
 // Errors name the path; InvalidArgument for a directory.
 Status WriteOutputFile(const std::filesystem::path& path, std::string_view bytes);
+
+// WriteOutputFile piece by piece, for what does not fit memory. A new file and one that can be
+// replaced appear whole by Commit or not at all; any other is overwritten from Open on. Not
+// thread-safe.
+class OutputWriter {
+ public:
+  // `mode` is of a new file, less the umask. A FIFO waits for its reader.
+  static Result<OutputWriter> Open(const std::filesystem::path& path, unsigned mode = 0666);
+  // A new file gets no permission that `mode` lacks.
+  Status LimitMode(unsigned mode);
+  Status Write(std::string_view bytes);
+  Status Commit();
+
+ private:
+  OutputWriter(AtomicFile whole, bool made) : whole_(std::move(whole)), made_(made) {}
+  OutputWriter(int fd, UniqueFd opened, std::string name)
+      : opened_(std::move(opened)), through_(OutputStream(fd, std::move(name))) {}
+
+  std::optional<AtomicFile> whole_;
+  bool made_ = false;
+  UniqueFd opened_;
+  std::optional<OutputStream> through_;  // without whole_
+};
 
 // The same with the bytes of the regular file `from`, whose mode a new file gets. `from` must not
 // be made shorter meanwhile.

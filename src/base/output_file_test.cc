@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -99,6 +100,40 @@ TEST_F(OutputFile, IsReplacedWholeAndKeepsItsMode) {
   EXPECT_NE(StatusOf(path_).st_ino, inode);
   EXPECT_EQ(StatusOf(path_).st_mode & 07777, 0600u);
   EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(OutputFile, PiecesAppearWholeOrNotAtAll) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "old", 0640).ok());
+  {
+    OutputWriter dropped = OutputWriter::Open(path_).value();
+    ASSERT_TRUE(dropped.Write("half").ok());
+  }
+  EXPECT_EQ(Content(path_), "old");
+  OutputWriter whole = OutputWriter::Open(path_).value();
+  ASSERT_TRUE(whole.LimitMode(0600).ok());  // of a new file only
+  ASSERT_TRUE(whole.Write("n").ok());
+  ASSERT_TRUE(whole.Write("ew").ok());
+  ASSERT_TRUE(whole.Commit().ok());
+  EXPECT_EQ(Content(path_), "new");
+  EXPECT_EQ(StatusOf(path_).st_mode & 07777, 0640u);
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(OutputFile, PiecesGoThroughDevicesAndHardLinks) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "longer than before").ok());
+  fs::create_hard_link(path_, temp_.path() / "other");
+  OutputWriter both = OutputWriter::Open(path_).value();
+  ASSERT_TRUE(both.Write("new").ok());
+  ASSERT_TRUE(both.Commit().ok());
+  EXPECT_EQ(Content(temp_.path() / "other"), "new");
+  EXPECT_EQ(OutputWriter::Open(temp_.path()).status().code(), Code::kInvalidArgument);
+  // A device of our own: a mistake must not cost the machine its /dev/full.
+  const fs::path device = temp_.path() / "full";
+  if (::mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 7)) != 0) return;  // not root
+  OutputWriter full = OutputWriter::Open(device).value();
+  EXPECT_EQ(full.Write("text").code(), Code::kResourceExhausted);
+  EXPECT_EQ(full.Commit().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(S_ISCHR(StatusOf(device).st_mode));
 }
 
 TEST_F(OutputFile, LinksAreFollowedAndHardLinksStayOneFile) {

@@ -213,27 +213,19 @@ int ShowSchema(const Context& context, const DataArguments& arguments) {
                                                data::NameOf(open->format), schema->records));
 }
 
-// "s3://b/x/part-1.txt" below "out/" is "out/part-1.txt".
-std::string TargetOf(const std::string& source, const std::string& target, bool folder) {
-  if (!folder) return target;
-  return target + (target.ends_with('/') ? "" : "/") + source.substr(source.rfind('/') + 1);
-}
-
 int Copy(const Context& context, const DataArguments& given) {
   DataArguments arguments = given;
   const std::string target = arguments.sources.back();
   arguments.sources.pop_back();
   data::ObjectStores stores;
-  const auto found = ListAll(arguments, &stores);
-  if (!found.ok()) return PrintError(found.status());
-  const bool folder = found->size() > 1 || target.ends_with('/');
+  const auto copies = data::PlanCopies(&stores, arguments.sources, target);
+  if (!copies.ok()) return PrintError(copies.status());
   uint64_t total = 0;
   uint64_t done = 0;
-  for (const data::ObjectInfo& one : *found) total += one.bytes;
+  for (const data::PlannedCopy& copy : *copies) total += copy.from.bytes;
   ProgressLine progress(context, "copied");
-  for (const data::ObjectInfo& one : *found) {
-    const std::string to = TargetOf(one.uri, target, folder);
-    const auto copied = data::CopyObject(&stores, one.uri, to, [&](uint64_t bytes) {
+  for (const data::PlannedCopy& copy : *copies) {
+    const auto copied = data::CopyObject(&stores, copy.from.uri, copy.to, [&](uint64_t bytes) {
       done += bytes;
       progress.Update(done, total);
     });
@@ -242,7 +234,7 @@ int Copy(const Context& context, const DataArguments& given) {
       return PrintError(copied.status());
     }
     if (!context.json) continue;
-    const Status printed = PrintOut(JsonLine({{"from", EscapedUtf8(one.uri)},
+    const Status printed = PrintOut(JsonLine({{"from", EscapedUtf8(copy.from.uri)},
                                               {"to", EscapedUtf8(copied->uri)},
                                               {"bytes", copied->bytes},
                                               {"version", copied->version}}));
@@ -250,8 +242,8 @@ int Copy(const Context& context, const DataArguments& given) {
   }
   progress.Erase();
   if (context.json) return 0;
-  return PrintConfirmation(fmt::format("copied {} object{}, {}\n", found->size(),
-                                       found->size() == 1 ? "" : "s",
+  return PrintConfirmation(fmt::format("copied {} object{}, {}\n", copies->size(),
+                                       copies->size() == 1 ? "" : "s",
                                        job::FormatBytes(static_cast<int64_t>(total))));
 }
 

@@ -7,7 +7,9 @@
 
 #include "base/access/directory_owner.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/output_file.h"
+#include "base/utf8.h"
 #include "data/objects/object_uri.h"
 #include "job/execution/job_dir.h"
 
@@ -36,7 +38,8 @@ Status AddFilesOf(const fs::path& attempt, OutputFile file, std::vector<OutputFi
   std::error_code error;
   for (fs::recursive_directory_iterator it(attempt, error), end; it != end; it.increment(error)) {
     if (error) break;
-    if (it->is_directory(error) && !it->is_symlink(error)) continue;
+    // A directory, or a FIFO, socket or device, which holds nothing.
+    if (!it->is_symlink(error) && !it->is_regular_file(error)) continue;
     if (files->size() >= kMostOutputs)
       return ResourceExhausted(attempt.string() + " holds more than a million files");
     file.path = it->path().lexically_relative(attempt).string();
@@ -91,7 +94,8 @@ Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
 
 namespace {
 
-// Copies links as links. An existing file keeps its owner and mode, as with --output.
+// Copies links as links. An existing file keeps its owner and mode, as with --output. A FIFO,
+// socket or device holds nothing.
 Status CopyPath(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (fs::is_symlink(from, error)) {
@@ -101,6 +105,10 @@ Status CopyPath(const fs::path& from, const fs::path& to) {
     if (!error) fs::create_symlink(target, to, error);
     return error ? ErrnoStatus(error.value(), "cannot create the link " + to.string())
                  : Status::Ok();
+  }
+  if (fs::is_other(from, error)) {
+    LogWarning("{} is a FIFO, socket or device, and not copied", EscapedUtf8(from.string()));
+    return Status::Ok();
   }
   if (!fs::is_directory(from, error)) return CopyOutputFile(from, to);
   if (!fs::is_directory(to, error) && !fs::create_directory(to, from, error))

@@ -23,16 +23,16 @@ struct OutputFile {
   bool link = false;  // a symbolic link, which is not followed
 };
 
-// Lists files (not directories) ordered by task, attempt and path; empty if there are none.
-// ResourceExhausted beyond a million.
+// Lists files and links (no directories, FIFOs, sockets, devices) ordered by task, attempt and
+// path; empty if there are none. ResourceExhausted beyond a million.
 Result<std::vector<OutputFile>> ListOutputs(const std::filesystem::path& job_dir);
 
 // Without a shared filesystem, a task writes an output that the job names to
 // JOBDIR/outputs/<role>-<index>.<attempt>/<name>. Copies it from the last attempt of the first task
 // (by role and index) that has it to the directory named in the job file, replacing existing files
-// as WriteOutputFile does. Continues after an error with the other outputs. NotFound names an
-// output that no task has written; other errors name one that was written and could not be copied,
-// which stays in place.
+// as WriteOutputFile does, without FIFOs, sockets and devices. Continues after an error with the
+// other outputs. NotFound names an output that no task has written; other errors name one that was
+// written and could not be copied, which stays in place.
 Status PlaceOutputs(const std::filesystem::path& job_dir,
                     const std::map<std::string, std::string>& outputs);
 // Turns the verdict of a succeeded job into a failure if `status` says that written outputs could

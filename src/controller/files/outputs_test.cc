@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -55,6 +56,21 @@ TEST_F(PlaceOutputsTest, KeepsLinksAndModesOfWhatStandsThere) {
     EXPECT_EQ(fs::status(to_ / "run.sh").permissions(), fs::perms(0755));
     EXPECT_EQ(fs::read_symlink(to_ / "latest"), "weights.bin");
   }
+}
+
+TEST_F(PlaceOutputsTest, SocketsAndFifosDoNotCostTheOthers) {
+  Write("model/weights.bin", "new");
+  const fs::path attempt = dir_.path() / "job/outputs/worker-0.0";
+  ASSERT_EQ(::mkfifo((attempt / "model" / "control").c_str(), 0600), 0);
+  ASSERT_EQ(::mknod((attempt / "agent").c_str(), S_IFSOCK | 0600, 0), 0);
+  const Status placed = PlaceAll({{"model", to_}});
+  ASSERT_TRUE(placed.ok()) << placed.message();
+  EXPECT_EQ(Read(to_ / "weights.bin"), "new");
+  EXPECT_FALSE(fs::exists(to_ / "control"));
+  const auto files = ListOutputs(dir_.path() / "job").value();
+  ASSERT_EQ(files.size(), 1u);
+  ASSERT_TRUE(CopyOutputs(dir_.path() / "job", files, dir_.path() / "copy").ok());
+  EXPECT_EQ(Read(dir_.path() / "copy/worker-0.0/model/weights.bin"), "new");
 }
 
 TEST_F(PlaceOutputsTest, OneThatIsMissingOrCannotBePlacedDoesNotCostTheOthers) {

@@ -200,6 +200,7 @@ Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options) {
     }
     repaired.push_back(std::move(*one));
   }
+  RemoveDeadLivenessLocks(options.home.root());
   return repaired;
 }
 

@@ -338,5 +338,20 @@ TEST_F(ReconcileTest, AnOwnerThatDoesNotTouchItsMarkIsFrozen) {
   EXPECT_TRUE(IsResponsive(home_.root(), owner, options_.self));
 }
 
+TEST_F(ReconcileTest, MarksOfProcessesThatHadNoJobAreRemoved) {
+  const LivenessLock held = std::move(*LivenessLock::Make(home_.root(), InAnotherPidNamespace()));
+  const std::filesystem::path marks = home_.root() / "controllers";
+  for (const char* name : {"killed", "young"})
+    ASSERT_TRUE(WriteFileAtomically(marks / name, "", 0600).ok());
+  for (const auto& file : std::filesystem::directory_iterator(marks)) {
+    if (file.path().filename() != "young")
+      std::filesystem::last_write_time(file.path(), file.last_write_time() - 2 * kFrozenAfter);
+  }
+  ASSERT_TRUE(Reconcile(options_).ok());
+  EXPECT_FALSE(std::filesystem::exists(marks / "killed"));
+  EXPECT_TRUE(std::filesystem::exists(marks / "young"));
+  EXPECT_TRUE(IsAlive(home_.root(), InAnotherPidNamespace()));
+}
+
 }  // namespace
 }  // namespace shoal::controller

@@ -157,4 +157,15 @@ void RemoveLivenessLock(const std::filesystem::path& root, const ProcessIdentity
   std::filesystem::remove(LivenessLockPath(root, process), error);
 }
 
+void RemoveDeadLivenessLocks(const std::filesystem::path& root) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root / "controllers", error)) {
+    const auto touched = entry.last_write_time(error);
+    if (error || fs::file_time_type::clock::now() - touched < kFrozenAfter) continue;
+    const auto file = OpenFile(entry.path(), O_RDWR);
+    if (file.ok() && ::flock(file->get(), LOCK_EX | LOCK_NB) == 0) fs::remove(entry.path(), error);
+  }
+}
+
 }  // namespace shoal::controller

@@ -64,4 +64,8 @@ bool IsResponsive(const std::filesystem::path& root, const ProcessIdentity& owne
 // Removes the lock file of a killed process.
 void RemoveLivenessLock(const std::filesystem::path& root, const ProcessIdentity& process);
 
+// Removes the lock files that no process holds, of those killed before a job named them. Files
+// younger than kFrozenAfter stay: their makers may be about to lock them.
+void RemoveDeadLivenessLocks(const std::filesystem::path& root);
+
 }  // namespace shoal::controller

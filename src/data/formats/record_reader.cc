@@ -122,6 +122,8 @@ Content ContentOf(RecordFormat format) {
 }
 
 std::string BadRecord::text() const {
+  // A part that begins in the middle of a file does not know the numbers of its lines.
+  if (number == 0) return fmt::format("{} (byte {}): {}", file, offset, reason);
   return fmt::format("{}:{} (byte {}): {}", file, number, offset, reason);
 }
 

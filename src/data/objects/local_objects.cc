@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/output_file.h"
 
 namespace shoal::data {
 namespace {
@@ -59,7 +60,8 @@ class LocalObject final : public Object {
 
 class LocalWriter final : public ObjectWriter {
  public:
-  LocalWriter(std::string path, AtomicFile file) : path_(std::move(path)), file_(std::move(file)) {}
+  LocalWriter(std::string path, OutputWriter file)
+      : path_(std::move(path)), file_(std::move(file)) {}
   Status Append(std::string_view bytes) override {
     bytes_ += bytes.size();
     return file_.Write(bytes);
@@ -71,9 +73,19 @@ class LocalWriter final : public ObjectWriter {
 
  private:
   const std::string path_;
-  AtomicFile file_;
+  OutputWriter file_;
   uint64_t bytes_ = 0;
 };
+
+// Files of /proc and /sys say that they are empty, whatever they hold.
+Status CheckLength(int fd, const struct stat& status, const std::string& path) {
+  char byte = 0;
+  if (status.st_size == 0 && ::pread(fd, &byte, 1, 0) > 0)
+    return InvalidArgument(path +
+                           " has a length that is not known before it is read; copy it to "
+                           "a regular file first");
+  return Status::Ok();
+}
 
 class LocalStore final : public ObjectStore {
  public:
@@ -87,6 +99,7 @@ class LocalStore final : public ObjectStore {
       return InvalidArgument(uri.path + " is a directory; name a file in it, or " + uri.path +
                              "/ for all");
     if (!S_ISREG(status.st_mode)) return InvalidArgument(uri.path + " is not a regular file");
+    TRY(CheckLength(fd->get(), status, uri.path));
     return std::shared_ptr<const Object>(
         std::make_shared<LocalObject>(std::move(*fd), InfoOf(uri.path, status)));
   }
@@ -117,7 +130,7 @@ class LocalStore final : public ObjectStore {
   Result<std::unique_ptr<ObjectWriter>> Create(const ObjectUri& uri) override {
     const fs::path path(uri.path);
     if (path.has_parent_path()) TRY(MakeDirectories(path.parent_path()));
-    TRY_ASSIGN(AtomicFile file, AtomicFile::Create(path));
+    TRY_ASSIGN(OutputWriter file, OutputWriter::Open(path));
     return std::unique_ptr<ObjectWriter>(std::make_unique<LocalWriter>(uri.path, std::move(file)));
   }
 };

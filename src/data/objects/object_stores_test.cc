@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <filesystem>
 
 #include "base/file.h"
+#include "data/objects/copy_object.h"
 #include "data/objects/test_object_server.h"
 
 namespace shoal::data {
@@ -60,6 +63,22 @@ class LocalObjects : public testing::Test {
     for (std::string& name : names) name.erase(0, dir_.path().string().size() + 1);
     return names;
   }
+  Result<std::vector<PlannedCopy>> PlanOf(std::vector<std::string> sources,
+                                          const std::string& target) {
+    for (std::string& source : sources) source = Path(source);
+    return PlanCopies(&stores_, sources, Path(target));
+  }
+  std::vector<std::string> Plan(const std::vector<std::string>& sources,
+                                const std::string& target) {
+    std::vector<std::string> places;
+    const std::vector<PlannedCopy> copies = PlanOf(sources, target).value();
+    for (const PlannedCopy& copy : copies)
+      places.push_back(copy.to.substr(dir_.path().string().size() + 1));
+    return places;
+  }
+  std::string PlanError(const std::vector<std::string>& sources, const std::string& target) {
+    return PlanOf(sources, target).status().message();
+  }
   const TempDir dir_ = TempDir::Create().value();
   TestContext context_;
   ObjectStores stores_{context_.Make()};
@@ -96,6 +115,50 @@ TEST_F(LocalObjects, OnlyRegularFilesAreRead) {
   EXPECT_THAT(stores_.Open(dir_.path().string()).status().message(), HasSubstr("is a directory"));
   EXPECT_EQ(stores_.Open(Path("none")).status().code(), Code::kNotFound);
   EXPECT_THAT(stores_.Open("/dev/null").status().message(), HasSubstr("not a regular file"));
+}
+
+TEST_F(LocalObjects, AFileOfUnknownLengthIsNotReadAsEmpty) {
+  EXPECT_THAT(stores_.Open("/proc/version").status().message(), HasSubstr("length that is not"));
+  Write("empty", "");
+  EXPECT_TRUE(stores_.Open(Path("empty")).ok());
+}
+
+TEST_F(LocalObjects, CopiesOfAFolderKeepTheirPaths) {
+  Write("from/a/x", "1");
+  Write("from/b/x", "22");
+  EXPECT_THAT(Plan({"from/"}, "to"), ElementsAre("to/a/x", "to/b/x"));
+  EXPECT_THAT(Plan({"from/a/"}, "to"), ElementsAre("to/x"));
+  EXPECT_THAT(Plan({"from/a/x"}, "to"), ElementsAre("to"));
+  EXPECT_THAT(Plan({"from/a/x"}, "from"), ElementsAre("from/x"));
+}
+
+TEST_F(LocalObjects, CopiesToOnePlaceAreRefused) {
+  Write("from/a/x", "1");
+  Write("from/b/x", "22");
+  EXPECT_THAT(PlanError({"from/a/x", "from/b/x"}, "to/"), HasSubstr("would both be copied to"));
+  EXPECT_THAT(PlanError({"from/*/x"}, "to"), HasSubstr("would both be copied to"));
+  std::filesystem::create_hard_link(Path("from/a/x"), Path("same"));
+  EXPECT_THAT(PlanError({"from/a/x"}, "same"), HasSubstr("copied to itself"));
+}
+
+TEST_F(LocalObjects, ACopyKeepsWhatItReplaces) {
+  Write("from", "bytes");
+  std::filesystem::permissions(Path("from"), std::filesystem::perms(0600));
+  ASSERT_TRUE(CopyObject(&stores_, Path("from"), Path("private")).ok());
+  EXPECT_EQ(std::filesystem::status(Path("private")).permissions(), std::filesystem::perms(0600));
+  Write("old", "longer than before");
+  std::filesystem::permissions(Path("old"), std::filesystem::perms(0640));
+  std::filesystem::create_symlink(Path("old"), Path("link"));
+  ASSERT_TRUE(CopyObject(&stores_, Path("from"), Path("link")).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+  EXPECT_EQ(ReadFile(Path("old"), 100).value(), "bytes");
+  EXPECT_EQ(std::filesystem::status(Path("old")).permissions(), std::filesystem::perms(0640));
+  EXPECT_EQ(CopyObject(&stores_, Path("from"), dir_.path().string()).status().code(),
+            Code::kInvalidArgument);
+  // A device of our own: a mistake must not cost the machine its /dev/null.
+  if (::mknod(Path("null").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // not root
+  ASSERT_TRUE(CopyObject(&stores_, Path("from"), Path("null")).ok());
+  EXPECT_TRUE(std::filesystem::is_character_file(Path("null")));
 }
 
 TEST(ObjectStores, WhatCannotBeDoneIsSaid) {

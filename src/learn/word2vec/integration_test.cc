@@ -212,6 +212,26 @@ TEST(Worker, TooFewWordsIsOneSentence) {
   EXPECT_FALSE(std::filesystem::exists(job.output));
 }
 
+TEST(Worker, WordsWithoutNeighboursLeaveTheOldModel) {
+  for (const int workers : {1, 2}) {
+    TestJob job(1, workers, false);
+    job.params = SmallParams();
+    job.WriteText("good.txt", PlantedText(100, 1));
+    for (const auto& outcome : job.RunAll()) ASSERT_TRUE(outcome.ok());
+    const std::string digest = model::DigestOf(job.output).value();
+    TestJob again(1, workers, false);
+    again.params = SmallParams();
+    std::string list;
+    for (int i = 0; i < 300; ++i) list += "word" + std::to_string(i % 7) + "\n";
+    again.WriteText("list.txt", list);
+    again.output = job.output;
+    const auto outcomes = again.RunAll();
+    EXPECT_EQ(outcomes.front().status().code(), Code::kFailedPrecondition);
+    EXPECT_NE(outcomes.front().status().message().find("on one line"), std::string::npos);
+    EXPECT_EQ(model::DigestOf(job.output).value(), digest);
+  }
+}
+
 TEST(Worker, AFileThatIsNotThereIsNamed) {
   TestJob job(1, 1, false);
   job.params = SmallParams();

@@ -184,6 +184,16 @@ Status CheckFits(const WorkerSetup& setup, const data::Vocabulary& vocabulary) {
                      "use a smaller dim or a larger min_count");
 }
 
+// A word is learnt from those beside it on its line.
+Status NoContexts(const Params& params) {
+  const bool thinned = params.sample > 0;
+  return FailedPrecondition(fmt::format(
+      "nothing was learnt, as no word has another one beside it on its line{}; nothing "
+      "is saved. Put the words of a sentence on one line{}",
+      thinned ? fmt::format(" (sample {} may have thinned them out)", params.sample) : "",
+      thinned ? ", or take a larger sample" : ""));
+}
+
 // After the vocabulary: tables, shards, training, and for the first worker the model.
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus& corpus,
                                    const data::Vocabulary& vocabulary, std::vector<Position> from) {
@@ -204,6 +214,8 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   cache->set_wire(WireOf(setup.params, setup.workers));
   TRY(cache->Load());
 
+  const bool resumed = std::any_of(from.begin(), from.end(),
+                                   [](const Position& position) { return position.words > 0; });
   Training training(setup, vocabulary, shards, cache.get(), progress.get());
   const TimePoint begin = RealClock::Get()->Now();
   TRY(training.Run(std::move(from)));
@@ -229,8 +241,10 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   outcome.exchanged_bytes = training.all().bytes;
   if (!training.loss_curve().empty()) outcome.loss = training.loss_curve().back().second;
   // An older model is better than one that has seen nothing.
-  if (outcome.drained && all == 0)
+  const bool learnt = all > 0 && (training.all().pairs > 0 || resumed);
+  if (outcome.drained && !learnt)
     return Cancelled("stopped before anything was trained; nothing is saved");
+  if (!learnt) return NoContexts(setup.params);
   if (!std::isfinite(outcome.loss)) return Diverged("the loss");
   TRY_ASSIGN(const model::SavedModel saved,
              Save(setup, vocabulary, tables[kInput],

@@ -86,6 +86,46 @@ class OutputPlaceTest(harness.JobsTest):
         self.assertEqual(code, 0, err)
         self.assertEqual(len(out.splitlines()), 201)  # and the summary
 
+    def copy(self, *arguments):
+        code, _, err = self.home.run("data", "copy", *arguments)
+        return code, err
+
+    def test_copies_keep_what_they_replace(self):
+        private = self.home.write("secret", "bytes")
+        os.chmod(private, 0o600)
+        copied, old, link = (self.home.path(name) for name in ("copied", "old", "link"))
+        self.home.write("old", "longer than before")
+        os.symlink(old, link)
+        for to in (copied, link):
+            self.assertEqual(self.copy(private, to), (0, ""))
+        self.assertEqual(stat.S_IMODE(os.stat(copied).st_mode), 0o600)
+        self.assertTrue(os.path.islink(link))
+        with open(old, encoding="ascii") as f:
+            self.assertEqual(f.read(), "bytes")
+        if os.geteuid() == 0:
+            full = self.home.path("full")
+            os.mknod(full, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+            code, err = self.copy(private, full)
+            self.assertEqual(code, 1, err)
+            self.assertIn("No space left on device", err)
+            self.assertTrue(stat.S_ISCHR(os.stat(full).st_mode))
+
+    def test_copies_of_one_name_are_refused(self):
+        for folder in ("a", "b"):
+            os.makedirs(os.path.join(self.home.path("from"), folder))
+        one = self.home.write("from/a/x", "1")
+        two = self.home.write("from/b/x", "2")
+        to = self.home.path("to")
+        for sources in ((one, two), (os.path.join(self.home.path("from"), "*", "x"),)):
+            code, err = self.copy(*sources, to)
+            self.assertEqual(code, 2, err)
+            self.assertIn("would both be copied to", err)
+        self.assertFalse(os.path.exists(to))
+        self.assertEqual(self.copy(self.home.path("from") + "/", to), (0, ""))
+        for name, content in (("a/x", "1"), ("b/x", "2")):
+            with open(os.path.join(to, name), encoding="ascii") as f:
+                self.assertEqual(f.read(), content)
+
     def test_predictions_never_replace_what_they_are_made_from(self):
         link = self.home.path("to-data")
         os.symlink(self.data, link)

@@ -257,6 +257,17 @@ TEST_F(S3Objects, CopiesBothWays) {
   EXPECT_TRUE(read.ends_with("xend"));
 }
 
+TEST_F(S3Objects, KeysThatNoFileCanHaveAreNotCopiedToFolders) {
+  ObjectStores stores(context_.Make());
+  server_.Use([](const net::HttpServerRequest&) {
+    return Xml(200,
+               "<ListBucketResult><Contents><Key>news/a//b</Key><Size>7</Size></Contents>"
+               "</ListBucketResult>");
+  });
+  const auto plan = PlanCopies(&stores, {"s3://bucket/news/"}, "out/");
+  EXPECT_THAT(plan.status().message(), HasSubstr("its name has the part ''"));
+}
+
 TEST(S3Settings, TheEnvironmentComesFirst) {
   const auto dir = TempDir::Create().value();
   ASSERT_TRUE(WriteFileAtomically(dir.path() / "credentials",
