@@ -138,6 +138,7 @@ constexpr const char* kSrunOptions =
       --mincpus|--msg-timeout|--network|--nodefile|--power|--prefer|--priority|--profile|--prolog|--slurmd-debug) shift 2 ;;
       --sockets-per-node|--switches|--task-epilog|--task-prolog|--thread-spec|--time-min|--tmp|--tres-bind) shift 2 ;;
       --tres-per-task|--uid|--wckey) shift 2 ;;
+      --environment|--image|--module|--uenv|--view|--volume) shift 2 ;;
       --signal|--threads|--threads-per-core|--time|--wait|--container-[a-z]*) case $1 in *=*) shift ;; *) shift 2 ;; esac ;;
       -*) shift ;;
       *) break ;;

@@ -396,6 +396,14 @@ TEST(ShellScript, VariablesOfLoopsAndBuiltinsAreSet) {
     EXPECT_TRUE(text.assigned.contains(name)) << name;
 }
 
+TEST(SlurmScript, OptionsOfPluginsGoToTheirSlurm) {
+  const job::Job job = Lines("--uenv=prgenv-gnu/24.11:v1 --view=default --image=acme/train:7",
+                             "srun --environment e ./a");
+  EXPECT_EQ(job.slurm.options,
+            (Words{"--image=acme/train:7", "--uenv=prgenv-gnu/24.11:v1", "--view=default"}));
+  EXPECT_NE(Told("--image=i", "./a").find("the image it runs in"), std::string::npos);
+}
+
 TEST(SlurmScript, TheNameIsTheScripts) {
   const job::Job job = Lines("--job-name='my run' -n 1", "./a");
   EXPECT_EQ(job.name, "my-run");
