@@ -51,10 +51,11 @@ constexpr const char* kImportFooter = R"help(Examples:
   shoal import train.sbatch                a Slurm batch script
   shoal run tfjob.yaml                     run without writing a job file
 
-Reads Kubeflow's TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob, Volcano Job,
-batch/v1 Job, Marathon apps and groups, Metronome jobs and Slurm batch scripts; the format is
-detected from the content. Each setting that is dropped gets a comment in the job file with its
-field, line, meaning and replacement (docs/import.md, docs/import-slurm.md).)help";
+Reads Kubeflow's TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob, MXJob and TrainJob,
+JobSet, RayJob, SparkApplication, Job and CronJob of Kubernetes and Volcano, Marathon apps and
+groups, Metronome jobs and Slurm batch scripts; the format is detected from the content. Each
+setting that is dropped gets a comment in the job file with its field, line, meaning and replacement
+(docs/import.md, docs/import-slurm.md).)help";
 
 }  // namespace
 

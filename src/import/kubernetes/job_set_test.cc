@@ -123,6 +123,20 @@ TEST(JobSet, VariablesOfThePodsIndexCountWithinTheirJob) {
             "exec \"$@\"");
 }
 
+TEST(JobSet, NamesOfTheSetAreKnown) {
+  const auto loaded = Load(
+      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\nspec:\n"
+      "  replicatedJobs:\n    - name: w\n      template: {spec: {template: {spec: {containers: "
+      "[{name: c, command: [a, $(SET)], env: [{name: SET, valueFrom: {fieldRef: {fieldPath: "
+      "\"metadata.annotations['jobset.sigs.k8s.io/jobset-name']\"}}}, {name: PART, valueFrom: "
+      "{fieldRef: {fieldPath: "
+      "\"metadata.labels['jobset.sigs.k8s.io/replicatedjob-name']\"}}}]}]}}}}\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(loaded->job.roles[0].env.at("SET"), "set");
+  EXPECT_EQ(loaded->job.roles[0].env.at("PART"), "w");
+  EXPECT_EQ(loaded->job.roles[0].command, (Words{"a", "set"}));
+}
+
 TEST(JobSet, PodsOfSeveralJobsWithOnePodHaveTheIndex0) {
   const auto load = [](const std::string& spec) {
     return Load(

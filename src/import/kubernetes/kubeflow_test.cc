@@ -91,6 +91,9 @@ TEST(MpiJob, TheOperatorsFilesAreLeftOutOrTold) {
     return Told(MpiJob("v1", "runPolicy: {cleanPodPolicy: All}, ", "{command: [" + words + "]}"));
   };
   EXPECT_EQ(told("mpirun, --hostfile, /etc/mpi/hostfile, a"), "");
+  const auto args =
+      Import(MpiJob("v1", "", "{image: i, args: [mpirun, -hostfile, /etc/mpi/hostfile, a]}"));
+  EXPECT_EQ(args.FindRole("launcher")->args, (Words{"mpirun", "a"}));
   EXPECT_NE(told("sh, -c, 'cat /etc/mpi/hostfile; mpirun a'").find("/etc/mpi"), std::string::npos);
   EXPECT_NE(told("horovodrun, -np, '2', --host-discovery-script, /etc/mpi/discover_hosts.sh, a")
                 .find("horovodrun reaches"),
@@ -172,7 +175,7 @@ TEST(PyTorchJob, ATorchrunThatIsNotTheFirstWordFindsTheOthers) {
   }
   const auto gpus = Import(PytorchJob(
       "", "command: [tini, --, torchrun, a.py], resources: {limits: {nvidia.com/gpu: 2}}"));
-  EXPECT_EQ(gpus.roles[0].env.at("PET_NPROC_PER_NODE"), "2");
+  EXPECT_EQ(gpus.roles[0].env.at("PET_NPROC_PER_NODE"), "auto");
   const auto plain = Import(PytorchJob("", "command: [python, train.py]"));
   EXPECT_FALSE(plain.roles[0].env.contains("PET_NPROC_PER_NODE"));
   EXPECT_NE(
@@ -180,6 +183,20 @@ TEST(PyTorchJob, ATorchrunThatIsNotTheFirstWordFindsTheOthers) {
       std::string::npos);
   EXPECT_NE(Told(PytorchJob("", "command: [accelerate, launch, a.py]")).find("--num_machines"),
             std::string::npos);
+}
+
+// As in the operator's getNprocPerNodeInt: WORLD_SIZE, which commands give to torchrun as --nnodes,
+// is the number of pods unless nprocPerNode is a number.
+TEST(PyTorchJob, AWordForTheProcessesDoesNotMultiplyTheWorld) {
+  const std::string container =
+      "command: [bash, -c, 'torchrun --nnodes=$WORLD_SIZE a.py'], "
+      "resources: {limits: {nvidia.com/gpu: 8}}";
+  const auto of = [&](const std::string& spec) {
+    return Import(PytorchJob(spec, container)).roles[0].env.at("PET_NPROC_PER_NODE");
+  };
+  EXPECT_EQ(of(""), "auto");
+  EXPECT_EQ(of("nprocPerNode: gpu, "), "gpu");
+  EXPECT_EQ(of("nprocPerNode: '4', "), "4");
 }
 
 TEST(PyTorchJob, TorchrunIsReplacedInAllRolesOrInNone) {

@@ -50,27 +50,29 @@ bool RemoveHostFile(std::vector<std::string>* command) {
   return taken;
 }
 
-bool Names(const std::vector<std::string>& command, std::string_view what) {
-  return std::any_of(command.begin(), command.end(),
-                     [&](const std::string& word) { return word.find(what) != std::string::npos; });
+bool Names(const job::Role& role, std::string_view what) {
+  const auto names = [&](const std::string& word) { return word.find(what) != std::string::npos; };
+  return std::ranges::any_of(role.command, names) || std::ranges::any_of(role.args, names);
 }
 
 void ReadLauncherLine(job::Role* launcher, FieldReader* document) {
   document->set_at("roles." + launcher->name + ".command");
-  if (RemoveHostFile(&launcher->command)) {
+  // Without a command the image's own entry point is often `exec "$@"`.
+  const bool of_command = RemoveHostFile(&launcher->command);
+  if (RemoveHostFile(&launcher->args) || of_command) {
     document->AddLoss("spec",
                       "mpirun read its hosts from /etc/mpi/hostfile; left out: Shoal tells it the "
                       "workers and their slots",
                       true);
   }
-  if (Names(launcher->command, kOperatorFiles)) {
+  if (Names(*launcher, kOperatorFiles)) {
     document->AddLoss(
         "spec",
         "the command names files in /etc/mpi, which the operator wrote; not kept: they "
         "are not there, so that what reads them fails; the hosts are in "
         "$SHOAL_MPI_HOSTS, as HOST:SLOTS with blanks between them");
   }
-  if (Names(launcher->command, "horovodrun")) {
+  if (Names(*launcher, "horovodrun")) {
     document->AddLoss("spec",
                       "horovodrun reaches its hosts by ssh, which workers have not here; start the "
                       "program with mpirun, or as a job of framework horovod");

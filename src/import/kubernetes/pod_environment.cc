@@ -71,6 +71,8 @@ std::optional<std::string> FieldValue(const std::string& field, const job::Role&
   for (const char* label : {"/replica-index']", "/task-index']", "/job-completion-index']"}) {
     if (field.starts_with("metadata.") && field.ends_with(label)) return "{{shoal.index}}";
   }
+  if (field.starts_with("metadata.") && field.ends_with("/jobset-name']")) return job.name;
+  if (field.starts_with("metadata.") && field.ends_with("/replicatedjob-name']")) return role.name;
   return std::nullopt;
 }
 

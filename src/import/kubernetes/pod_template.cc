@@ -12,7 +12,8 @@
 namespace shoal::importer {
 namespace {
 
-constexpr std::chrono::seconds kGrace{30};  // default of terminationGracePeriodSeconds
+constexpr std::chrono::seconds kGrace{30};        // default of terminationGracePeriodSeconds
+constexpr std::chrono::seconds kMostGrace{3600};  // of limits.stop_grace
 
 double SuffixFactor(std::string_view suffix) {
   constexpr std::pair<std::string_view, double> kSuffixes[] = {{"", 1},
@@ -292,9 +293,13 @@ PodSummary ReadPod(FieldReader* pod_template, const PodOptions& options, job::Ro
   }
   pod.restart_policy =
       spec->ReadChoice("restartPolicy", {"Never", "OnFailure", "Always", "ExitCode"}).value_or("");
-  if (const auto grace = spec->ReadInteger("terminationGracePeriodSeconds", 0, 3600)) {
+  if (const auto grace = spec->ReadInteger("terminationGracePeriodSeconds", 0, INT32_MAX)) {
     auto& limit = builder->job()->limits.stop_grace;
-    const std::chrono::milliseconds wanted(*grace * 1000);
+    const std::chrono::milliseconds wanted(std::min<int64_t>(*grace, kMostGrace.count()) * 1000);
+    if (*grace > kMostGrace.count())
+      spec->AddLoss("terminationGracePeriodSeconds",
+                    std::to_string(*grace) +
+                        " s were the time to end after SIGTERM; kept is an hour, the longest");
     limit = builder->job()->roles.size() == 1 ? wanted : std::max(limit, wanted);
   } else if (builder->job()->roles.size() > 1) {
     auto& limit = builder->job()->limits.stop_grace;

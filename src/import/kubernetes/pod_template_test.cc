@@ -8,6 +8,15 @@
 namespace shoal::importer {
 namespace {
 
+TEST(Kubernetes, ALongTimeToEndIsTheLongestThereIs) {
+  const std::string text =
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {template: {spec: "
+      "{terminationGracePeriodSeconds: 90000, restartPolicy: Never, containers: [{name: c, image: "
+      "i, command: [a]}]}}}\n";
+  EXPECT_EQ(Import(text).limits.stop_grace, std::chrono::hours(1));
+  EXPECT_NE(Told(text).find("90000 s were"), std::string::npos);
+}
+
 TEST(Kubernetes, ClusterSettingsOfPodsAreKept) {
   const auto pod = [](const std::string& role, const std::string& spec) {
     return "    " + role + ": {template: {spec: {" + spec +

@@ -71,13 +71,21 @@ void ReplaceTorchrun(const TorchrunCommand& line, const std::string& per_node, j
       !chosen);
 }
 
+// What torchrun reads: a word of the job where it counts the GPUs itself. The training operator's
+// WORLD_SIZE counts processes only where nprocPerNode is a number, else pods, and commands give it
+// to torchrun as --nnodes.
+std::string OfAgent(const std::string& per_node, int number, bool chosen) {
+  if (chosen || job::ParseInteger(per_node)) return std::to_string(number);
+  return per_node.empty() ? "auto" : per_node;
+}
+
 // Keeps the command: the launcher in it reads the variables that the training operator sets.
 void KeepTorchrun(const std::string& per_node, job::Role* role, FieldReader* from) {
   bool chosen = false;
   const std::string launcher = FindLauncherName(role->command);
   if (launcher.empty() && per_node.empty()) return;
   const int number = PerNode(per_node, *role, &chosen);
-  role->env.try_emplace("PET_NPROC_PER_NODE", std::to_string(number));
+  role->env.try_emplace("PET_NPROC_PER_NODE", OfAgent(per_node, number, chosen));
   from->set_at("roles." + role->name + ".command");
   if (launcher.empty() && number > 1) {
     from->AddLoss("", "nprocPerNode is " + std::to_string(number) +

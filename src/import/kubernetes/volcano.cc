@@ -60,14 +60,17 @@ class VolcanoReader {
   void ReadPluginRoles(FieldReader* plugins, const char* name,
                        const std::vector<std::string>& roles);
   std::vector<Policy> ReadPolicies(FieldReader* section);
-  void ReadTask(FieldReader task);
+  void ReadTask(FieldReader task, size_t number);
   // Restart rule of a task from its pod's restart policy and the policies for failures.
   void SetRestart(const PodSummary& pod, const std::vector<Policy>& policies, job::Role* role,
                   FieldReader* task);
   // The reaction to a failed task.
   void SetFailure(const std::string& action, job::Role* role, FieldReader* task);
   // Policies with an exit code become `on_exit` rules.
-  void SetExitRules(const std::vector<Policy>& policies, job::Role* role, FieldReader* task);
+  void SetExitRules(const PodSummary& pod, const std::vector<Policy>& policies, job::Role* role,
+                    FieldReader* task);
+  void AddExitRule(const std::string& action, const std::string& code, job::Role* role,
+                   FieldReader* task);
   void SetEviction(const std::vector<Policy>& policies, job::Role* role);
   // dependsOn of a task; SetOrder resolves the names later.
   void ReadDependencies(FieldReader* task, job::Role* role);
@@ -117,7 +120,8 @@ void VolcanoReader::ReadSpec(FieldReader* spec) {
   ReadPlugins(spec);
   policies_ = ReadPolicies(spec);
   if (!spec->HasField("tasks")) spec->AddError("", "got no tasks, expected a list of them");
-  for (FieldReader& task : spec->ReadObjects("tasks")) ReadTask(task);
+  size_t number = 0;
+  for (FieldReader& task : spec->ReadObjects("tasks")) ReadTask(task, number++);
   if (!builder_->diagnostics()->ok()) return;
   ReadVolumes(spec);
   SetSuccess(spec);
@@ -245,8 +249,10 @@ void VolcanoReader::SetMinAvailable(int64_t available, FieldReader* spec) {
       each);
 }
 
-void VolcanoReader::ReadTask(FieldReader task) {
-  const std::string name = task.ReadText("name").value_or("task");
+// Volcano's webhook names tasks without a name default0, default1 …
+void VolcanoReader::ReadTask(FieldReader task, size_t number) {
+  std::string name = task.ReadText("name").value_or("");
+  if (name.empty()) name = "default" + std::to_string(number);
   const auto called = roles_.find(name);
   job::Role* role =
       builder_->AddRole(called == roles_.end() ? name : called->second, task.place(), task.path());
@@ -263,7 +269,7 @@ void VolcanoReader::ReadTask(FieldReader task) {
   }
   const PodSummary pod = ReadPod(&*pod_template, {}, role, builder_);
   SetRestart(pod, policies, role, &task);
-  SetExitRules(policies, role, &task);
+  SetExitRules(pod, policies, role, &task);
   SetEviction(policies, role);
   ReadDependencies(&task, role);
   const std::string* completed = ActionFor("TaskCompleted", policies, policies_);
@@ -320,27 +326,43 @@ void VolcanoReader::SetEviction(const std::vector<Policy>& policies, job::Role* 
   role->on_exit.push_back(std::move(rule));
 }
 
-// Rules of the task precede those of the job; rules for exit codes precede those for events.
-void VolcanoReader::SetExitRules(const std::vector<Policy>& policies, job::Role* role,
-                                 FieldReader* task) {
-  const std::vector<Policy>& jobs = policies_;
-  for (const std::vector<Policy>* some : {&policies, &jobs}) {
-    for (const Policy& policy : *some) {
-      if (policy.exit_code == 0 || role->on_exit.size() >= 64) continue;
-      const std::string& action = policy.action;
-      job::ExitRule rule{std::to_string(policy.exit_code), job::EndAction::kFail};
-      if (action == "RestartJob") rule.action = job::EndAction::kRestartJob;
-      if (action == "RestartTask" || action == "RestartPod") rule.action = job::EndAction::kRetry;
-      if (action == "CompleteJob") {
-        task->AddLoss("policies", "exit code " + rule.code +
-                                      " completed the job well; not kept: it counts as this task's "
-                                      "good end, and success is by all of its role");
-        rule.action = job::EndAction::kIgnore;
-      }
-      if (role->restart.when == RestartWhen::kNever) role->restart.limit = max_retry_;
-      role->on_exit.push_back(std::move(rule));
+// The first policy that covers a failed pod decides, the task's before the job's.
+void VolcanoReader::SetExitRules(const PodSummary& pod, const std::vector<Policy>& policies,
+                                 job::Role* role, FieldReader* task) {
+  std::vector<Policy> all = policies;
+  all.insert(all.end(), policies_.begin(), policies_.end());
+  const bool fails = pod.restart_policy == "Never";
+  bool covered = false;
+  for (const Policy& policy : all) {
+    covered = covered || (policy.CoversEvent("PodFailed") && fails);
+    if (policy.exit_code == 0 || role->on_exit.size() >= 64) continue;
+    const std::string code = std::to_string(policy.exit_code);
+    if (fails && !covered) {
+      AddExitRule(policy.action, code, role, task);
+      continue;
     }
+    task->AddLoss("policies",
+                  policy.action + " at exit code " + code +
+                      (fails ? " stands behind one for PodFailed, which Volcano takes; kept so"
+                             : " was for pods that fail, and with this restartPolicy none did; "
+                               "kept so"),
+                  true);
   }
+}
+
+void VolcanoReader::AddExitRule(const std::string& action, const std::string& code, job::Role* role,
+                                FieldReader* task) {
+  job::ExitRule rule{code, job::EndAction::kFail};
+  if (action == "RestartJob") rule.action = job::EndAction::kRestartJob;
+  if (action == "RestartTask" || action == "RestartPod") rule.action = job::EndAction::kRetry;
+  if (action == "CompleteJob") {
+    task->AddLoss("policies", "exit code " + code +
+                                  " completed the job well; not kept: it counts as this task's "
+                                  "good end, and success is by all of its role");
+    rule.action = job::EndAction::kIgnore;
+  }
+  if (role->restart.when == RestartWhen::kNever) role->restart.limit = max_retry_;
+  role->on_exit.push_back(std::move(rule));
 }
 
 void VolcanoReader::ReadDependencies(FieldReader* task, job::Role* role) {

@@ -37,6 +37,39 @@ TEST(Volcano, EventsLeadToTheirActions) {
   EXPECT_EQ(failed("TerminateJob").when, RestartWhen::kNever);
 }
 
+// Volcano's applyPolicies takes the first policy of the list that covers the pod's end.
+TEST(Volcano, TheFirstPolicyThatCoversAFailureDecides) {
+  const auto codes = [](const std::string& policies, const std::string& restart) {
+    std::string text;
+    const auto job = Import(VolcanoJob("", policies, restart));
+    for (const job::ExitRule& rule : job.FindRole("worker")->on_exit) text += rule.code + " ";
+    return text;
+  };
+  const std::string failed = "{event: PodFailed, action: RestartJob}";
+  const std::string three = "{exitCode: 3, action: AbortJob}";
+  EXPECT_EQ(codes(three + ", " + failed, "Never"), "3 126-127 ");
+  EXPECT_EQ(codes(failed + ", " + three, "Never"), "126-127 ");
+  // The kubelet restarts these in their pod, which does not fail.
+  EXPECT_EQ(codes(three, "OnFailure"), "126-127 ");
+}
+
+TEST(Volcano, TasksWithoutANameAreCountedAsByItsWebhook) {
+  const std::string pod = "template: {spec: {containers: [{command: [sh, -c, ";
+  const auto job = Import(
+      "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec:\n"
+      "  plugins: {svc: []}\n  tasks:\n"
+      "    - {" +
+      pod +
+      "'a']}]}}}\n"
+      "    - {dependsOn: {name: [default0]}, " +
+      pod + "'cat /etc/volcano/default1.host']}]}}}\n");
+  ASSERT_NE(job.FindRole("default1"), nullptr);
+  const job::Role& second = *job.FindRole("default1");
+  EXPECT_EQ(second.after.roles, std::vector<std::string>{"default0"});
+  EXPECT_EQ(second.env.at("VC_DEFAULT1_HOSTS"), "{{shoal.hosts.default1}}");
+  EXPECT_NE(second.command[2].find("default1.host\""), std::string::npos) << second.command[2];
+}
+
 TEST(Volcano, APodThatIsTakenAwayIsATaskThatIsLost) {
   const auto rules = [](const std::string& policies) {
     return Import(VolcanoJob("", policies, "Never")).FindRole("worker")->on_exit;

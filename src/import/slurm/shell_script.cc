@@ -14,8 +14,9 @@ bool IsNameChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 
 constexpr std::string_view kBefore[] = {"if", "then", "else", "elif", "do",   "while", "until",
                                         "!",  "{",    "time", "exec", "eval", "nohup", "command"};
 // Commands whose words are names of variables.
-constexpr std::string_view kDeclares[] = {"export",  "local", "declare", "readonly",
-                                          "typeset", "read",  "for",     "select"};
+constexpr std::string_view kDeclares[] = {"export",  "local",   "declare",   "readonly",
+                                          "typeset", "read",    "for",       "select",
+                                          "getopts", "mapfile", "readarray", "let"};
 
 template <size_t n>
 bool IsIn(const std::string_view (&names)[n], std::string_view name) {
@@ -200,6 +201,7 @@ class ShellScanner {
       const bool first = words[0] != "for" || words.size() == 1;
       if (first && !name.empty()) out_.assigned.insert(name);
     }
+    if (words.size() == 1 && word == "=") out_.assigned.insert(NameAt(words[0]));  // (( i = 0 ))
     words.push_back(word);
   }
 

@@ -238,6 +238,8 @@ std::optional<std::vector<int64_t>> ParseSlurmArray(std::string_view text, size_
     const size_t end = std::min(text.find(',', at), text.size());
     std::string_view part = text.substr(at, end - at);
     at = end + 1;
+    if (part.starts_with('[')) part.remove_prefix(1);  // as `squeue` prints them
+    if (part.ends_with(']')) part.remove_suffix(1);
     const size_t colon = part.find(':');
     const auto step = colon == std::string_view::npos ? std::optional<int64_t>(1)
                                                       : Number(part.substr(colon + 1));

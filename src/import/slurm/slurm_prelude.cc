@@ -52,6 +52,9 @@ export SLURM_PROCID SLURM_NNODES SLURM_NTASKS SLURM_JOB_NUM_NODES SLURM_NPROCS S
 constexpr const char* kScontrol = R"(scontrol() {
   case "$1 $2" in
     'show hostname'|'show hostnames') echo "${3:-$SLURM_JOB_NODELIST}" | tr , '\n' ;;
+    requeue' '*|requeuehold' '*|hold' '*|release' '*|suspend' '*|resume' '*|update' '*)
+      echo "scontrol $1: not done: SLURM_JOB_ID is no job of Slurm here" >&2
+      return 1 ;;
     *) command scontrol "$@" ;;
   esac
 }
@@ -67,12 +70,16 @@ END
 export slurm_ntasks=$SLURM_NTASKS
 )";
 
-// Starts a step's program in srun's directory and with its variables.
-constexpr const char* kSrunIn = R"(slurm_in() {
-  local dir=$1 exports=$2 one=
-  shift 2
-  [ -n "$dir$exports" ] || { "$@"; return; }
-  (
+// Starts a step's program in srun's directory, with its variables, GPUs and signals.
+std::string SrunIn(const SlurmPreludeOptions& options) {
+  std::string text = "slurm_in() {\n  local dir=$1 exports=$2 one=\n  shift 2\n";
+  if (options.signal.empty()) text += "  [ -n \"$dir$exports$gpus\" ] || { \"$@\"; return; }\n";
+  text += "  (\n";
+  // A shell with a handler lets its programs have the signal, and waits for them.
+  if (!options.signal.empty())
+    text += std::string("    trap ") + (options.signals_shell ? "''" : ":") + " " + options.signal +
+            "\n";
+  return text + R"(    [ -z "$gpus" ] || slurm_bind
     [ -z "$dir" ] || cd "$dir" || exit
     while [ -n "$exports" ]; do
       one=${exports%%,*} exports=${exports#"${exports%%,*}"} exports=${exports#,}
@@ -82,10 +89,23 @@ constexpr const char* kSrunIn = R"(slurm_in() {
   )
 }
 )";
+}
+
+// The GPUs of a task of a step: `gpus` of those that the node has, which `share` tasks see.
+constexpr const char* kBind = R"(slurm_bind() {
+  local IFS=, list=${CUDA_VISIBLE_DEVICES-} first=$((SLURM_LOCALID / share * gpus))
+  [ -n "${CUDA_VISIBLE_DEVICES+x}" ] || list=$(seq -s, 0 $((${SLURM_GPUS_ON_NODE:-0} - 1)))
+  local all=($list)
+  [ $((first + gpus)) -gt ${#all[@]} ] || export CUDA_VISIBLE_DEVICES="${all[*]:first:gpus}"
+}
+)";
+
+// Steps of a script that runs once share its GPUs.
+constexpr const char* kBindNothing = "slurm_bind() { :; }\n";
 
 // Options of srun that take their value from the next word.
-constexpr const char* kSrunOptions = R"(srun() {
-  local n= nodes= per= at= dir= exports= i= all=${SLURM_NTASKS:-$slurm_ntasks}
+constexpr const char* kSrunOptions =
+    R"(  local n= nodes= per= at= dir= exports= i= all=${SLURM_NTASKS:-$slurm_ntasks}
   while [ $# -gt 0 ]; do
     case $1 in
       --) shift; break ;;
@@ -103,16 +123,22 @@ constexpr const char* kSrunOptions = R"(srun() {
       --export=*) exports=${1#*=}; shift ;;
       -w|--nodelist) at=$2; shift 2 ;;
       --nodelist=*) at=${1#*=}; shift ;;
+      --gpus-per-task) gpus=${2##*:} share=1; shift 2 ;;
+      --gpus-per-task=*) gpus=${1##*[:=]} share=1; shift ;;
+      --ntasks-per-gpu) gpus=1 share=$2; shift 2 ;;
+      --ntasks-per-gpu=*) gpus=1 share=${1#*=}; shift ;;
+      --gpu-bind=none|--gpu-bind=*,none) gpus=; shift ;;
       -[ABCFGJLMPSTUWbcdegijmopqrtx]) shift 2 ;;
       --account|--comment|--constraint|--cpu-bind|--cpu_bind|--cpus-per-gpu|--cpus-per-task|--distribution) shift 2 ;;
-      --error|--exclude|--gpu-bind|--gpus|--gpus-per-node|--gpus-per-task|--gres|--gres-flags|--hint|--input) shift 2 ;;
-      --job-name|--jobid|--mem|--mem-bind|--mem-per-cpu|--mem-per-gpu|--mpi|--ntasks-per-core|--ntasks-per-gpu) shift 2 ;;
+      --error|--exclude|--gpu-bind|--gpus|--gpus-per-node|--gres|--gres-flags|--hint|--input) shift 2 ;;
+      --job-name|--jobid|--mem|--mem-bind|--mem-per-cpu|--mem-per-gpu|--mpi|--ntasks-per-core) shift 2 ;;
       --ntasks-per-socket|--open-mode|--output|--partition|--qos|--relative|--reservation) shift 2 ;;
       --accel-bind|--acctg-freq|--bb|--bbf|--begin|--cluster-constraint|--core-spec|--cores-per-socket|--cpu-freq) shift 2 ;;
       --deadline|--dependency|--epilog|--extra-node-info|--gid|--gpu-freq|--licenses|--mail-type|--mail-user|--mcs-label) shift 2 ;;
       --mincpus|--msg-timeout|--network|--nodefile|--power|--prefer|--priority|--profile|--prolog|--slurmd-debug) shift 2 ;;
       --sockets-per-node|--switches|--task-epilog|--task-prolog|--thread-spec|--time-min|--tmp|--tres-bind) shift 2 ;;
       --tres-per-task|--uid|--wckey) shift 2 ;;
+      --environment|--image|--module|--uenv|--view|--volume) shift 2 ;;
       --signal|--threads|--threads-per-core|--time|--wait|--container-[a-z]*) case $1 in *=*) shift ;; *) shift 2 ;; esac ;;
       -*) shift ;;
       *) break ;;
@@ -208,11 +234,12 @@ export slurm_address slurm_port
 export -f torchrun accelerate python python3
 )";
 
-constexpr const char* kExportFunctions = R"(export -f srun scontrol slurm_in
+constexpr const char* kExportFunctions = R"(export -f srun scontrol slurm_in slurm_bind
 )";
 
-// The array index of this task.
-std::string ArrayText(const std::vector<int64_t>& array) {
+// The array index of this task, and its number: each task of an array is a job of its own, whose
+// scratch directories and outputs scripts call by it.
+std::string ArrayText(const std::vector<int64_t>& array, int64_t array_step) {
   if (array.empty()) return "";
   const int64_t step = array.size() > 1 ? array[1] - array[0] : 1;
   bool even = true;
@@ -228,31 +255,42 @@ std::string ArrayText(const std::vector<int64_t>& array) {
     before += ")\n";
     number = "${slurm_array[$SHOAL_INDEX]}";
   }
-  return before + "export SLURM_ARRAY_TASK_ID=" + number + " SLURM_ARRAY_JOB_ID=$SLURM_JOB_ID\n" +
-         "export SLURM_ARRAY_TASK_COUNT=" + std::to_string(array.size()) +
+  return before + "export SLURM_ARRAY_TASK_ID=" + number +
+         " SLURM_ARRAY_JOB_ID=$SLURM_JOB_ID\n"
+         "SLURM_JOB_ID=$((SLURM_JOB_ID + SHOAL_INDEX)) SLURM_JOBID=$SLURM_JOB_ID\n"
+         "export SLURM_ARRAY_TASK_COUNT=" +
+         std::to_string(array.size()) +
          " SLURM_ARRAY_TASK_MIN=" + std::to_string(*std::ranges::min_element(array)) +
-         " SLURM_ARRAY_TASK_MAX=" + std::to_string(*std::ranges::max_element(array)) + "\n";
+         " SLURM_ARRAY_TASK_MAX=" + std::to_string(*std::ranges::max_element(array)) +
+         " SLURM_ARRAY_TASK_STEP=" + std::to_string(array_step) + "\n";
 }
 
 }  // namespace
 
-std::string SlurmPrelude(SlurmStepMode steps, const std::vector<int64_t>& array) {
+std::string SlurmPrelude(const SlurmPreludeOptions& options) {
+  const SlurmStepMode steps = options.steps;
   const bool ranked = steps == SlurmStepMode::kRanked || steps == SlurmStepMode::kTorch;
   std::string text = kJob;
   text += ranked ? kRanks : kOnce;
   text += kAll;
   if (steps != SlurmStepMode::kMpi) text += kExport;
-  text += ArrayText(array);
+  text += ArrayText(options.array, options.array_step);
   if (ranked) text += kHostname;
   text += kScontrol;
   if (steps == SlurmStepMode::kTorch) text += kStepTorch;
   if (steps == SlurmStepMode::kRanked) text += kStepRanked;
-  text += kSrunIn;
+  text += ranked ? kBind : kBindNothing;
+  text += SrunIn(options);
+  text += "srun() {\n  local gpus=" +
+          (options.task_gpus > 0 ? std::to_string(options.task_gpus) : std::string()) +
+          " share=" + std::to_string(options.gpu_tasks) + "\n";
   text += kSrunOptions;
   text += ranked ? kSrunRanked : steps == SlurmStepMode::kMpi ? kSrunMpi : kSrunAlone;
   text += kExportFunctions;
   if (ranked) text += "export -f slurm_step\n";
   text += kSrunFile;
+  // Only steps get the signal; the script and what else it starts do not notice it.
+  if (!options.signal.empty() && !options.signals_shell) text += "trap '' " + options.signal + "\n";
   return text + "# The script.\n";
 }
 

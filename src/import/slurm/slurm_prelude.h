@@ -16,7 +16,18 @@ enum class SlurmStepMode : uint8_t {
   kMpi,     // by mpirun on the workers
 };
 
-// The bash text to put before the script. `array`: the indices of a job array.
-std::string SlurmPrelude(SlurmStepMode steps, const std::vector<int64_t>& array);
+// What the prelude stands in for.
+struct SlurmPreludeOptions {
+  SlurmStepMode steps = SlurmStepMode::kAlone;
+  std::vector<int64_t> array = {};  // the indices of a job array
+  int64_t array_step = 1;           // SLURM_ARRAY_TASK_STEP
+  std::string signal = {};          // of --signal: "USR1" …, or empty
+  bool signals_shell = false;       // --signal=B:…: the script's shell gets it, and not its steps
+  int task_gpus = 0;  // GPUs of its own that each task of a step sees; 0: all of its node
+  int gpu_tasks = 1;  // tasks that share these
+};
+
+// The bash text to put before the script.
+std::string SlurmPrelude(const SlurmPreludeOptions& options);
 
 }  // namespace shoal::importer

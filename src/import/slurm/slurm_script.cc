@@ -8,6 +8,7 @@
 #include "import/slurm/slurm_options.h"
 #include "import/slurm/slurm_prelude.h"
 #include "import/slurm/slurm_script_info.h"
+#include "import/slurm/slurm_script_reports.h"
 #include "job/spec/cluster_reference.h"
 #include "job/text/units.h"
 
@@ -37,12 +38,12 @@ class BatchScript {
     if (!diagnostics_->ok()) return;
     ReadCounts();
     if (!diagnostics_->ok()) return;
-    const auto name = TextOf("job-name");
-    builder_->SetName(name.empty() ? std::filesystem::path(file_).stem().string() : name);
+    ReadName();
     ReadJobOptions();
     MakeRoles();
-    ReportScript();
-    ReportOptions();
+    const std::string at = "roles." + builder_->job()->roles.front().name + ".command";
+    ReportSlurmScript(script_, {!array_.empty(), Is("export"), TextOf("export")}, at, diagnostics_);
+    ReportSlurmOptions(options_, builder_->job(), diagnostics_);
   }
 
  private:
@@ -71,6 +72,20 @@ class BatchScript {
                bool minor = false) {
     if (minor) return diagnostics_->AddMinorLoss(PlaceOf(name), PathOf(name), sentence, at);
     diagnostics_->AddLoss(PlaceOf(name), PathOf(name), sentence, at);
+  }
+
+  // The job's name: that of the file without one, as sbatch has it, but without its extension.
+  void ReadName() {
+    slurm_name_ = TextOf("job-name");
+    builder_->SetName(slurm_name_.empty() ? std::filesystem::path(file_).stem().string()
+                                          : slurm_name_);
+    const std::string& name = builder_->job()->name;
+    if (slurm_name_.empty()) slurm_name_ = name;
+    if (slurm_name_ != name)
+      AddLoss("job-name",
+              "the job was called " + job::PrintableText(slurm_name_) + "; its name is " + name +
+                  " here, and SLURM_JOB_NAME is kept",
+              "name", true);
   }
 
   // The value of a count option (tasks, nodes …); 0 if absent.
@@ -134,7 +149,7 @@ class BatchScript {
     per_node_ = per_node;
     cpus_ = CountOf("cpus-per-task");
     tasks_ = CountOf("ntasks");
-    ReadGpus(&nodes_);
+    ReadGpus();
     if (nodes_ == 0 && tasks_ > 0 && per_node > 0) nodes_ = (tasks_ + per_node - 1) / per_node;
     // Without other numbers the tasks of a node are those of the job, on one node.
     if (nodes_ == 0 && tasks_ == 0 && per_node > 0) nodes_ = 1;
@@ -144,10 +159,25 @@ class BatchScript {
       return;
     }
     if (tasks_ == 0) tasks_ = static_cast<int>(all);
+    ShareGpus();
     RaiseToSteps();
     if (nodes_ > tasks_) nodes_ = tasks_;
     const std::string array = TextOf("array");
     if (!array.empty()) ReadArray(array);
+  }
+
+  // Tasks that share GPUs are on one node where the number of nodes is open.
+  void ShareGpus() {
+    const int shared = node_gpus_ > 0 ? node_gpus_ : all_gpus_;
+    if (nodes_ > 0 || task_gpus_ > 0 || shared % tasks_ == 0) return;
+    nodes_ = 1;
+    if (tasks_ <= shared || gpu_tasks_ > 0) return;
+    AddLoss(Is("gres")            ? "gres"
+            : Is("gpus-per-node") ? "gpus-per-node"
+                                  : "gpus",
+            "tasks share these GPUs, and on how many nodes is open; kept as one node: set --nodes "
+            "if it has to be more",
+            "slurm.nodes");
   }
 
   // A step may have more tasks than the options give, by `srun -n 8` on a node of its own. They
@@ -172,6 +202,11 @@ class BatchScript {
           "array", "numbers such as 0-9, 1-20:2 or 1,3,7, at most " + std::to_string(kMostInArray));
     }
     array_ = *numbers;
+    prelude_.array = array_;
+    const size_t colon = text.find(':');
+    const std::string step = colon == std::string::npos ? "1" : text.substr(colon + 1);
+    prelude_.array_step =
+        job::ParseInteger(step.substr(0, step.find_first_not_of("0123456789"))).value_or(1);
     if (tasks_ > 1 && (script_.steps > 0 || script_.mpirun) && !script_.small) {
       diagnostics_->AddError(
           PlaceOf("array"), "--array",
@@ -186,7 +221,7 @@ class BatchScript {
   }
 
   // For each node, or for each task if the number of nodes is open.
-  void ReadGpus(const int* nodes) {
+  void ReadGpus() {
     const int total = GpusOf("gpus");
     const int of_node = GpusOf("gpus-per-node");
     const int of_task = GpusOf("gpus-per-task");
@@ -212,14 +247,23 @@ class BatchScript {
           job::PrintableText(others) + " is kept in slurm.options; other engines do not heed it",
           "slurm.options");
     }
-    if (const int per_gpu = CountOf("ntasks-per-gpu"); per_gpu > 0 && tasks_ == 0)
-      tasks_ = per_gpu * std::max(1, total);
     node_gpus_ = std::max(of_node, listed);
     task_gpus_ = of_task;
     all_gpus_ = total;
-    if (total > 0 && node_gpus_ == 0) {
-      node_gpus_ = *nodes > 0 ? (total + *nodes - 1) / *nodes : 0;
-    }
+    if (total > 0 && node_gpus_ == 0 && nodes_ > 0) node_gpus_ = (total + nodes_ - 1) / nodes_;
+    if (total > 0 && node_gpus_ > 0 && nodes_ == 0 && tasks_ == 0)
+      nodes_ = (total + node_gpus_ - 1) / node_gpus_;
+    ReadTasksOfGpus();
+  }
+
+  // --ntasks-per-gpu says how many tasks there are where --ntasks does not, and each sees one GPU.
+  void ReadTasksOfGpus() {
+    gpu_tasks_ = CountOf("ntasks-per-gpu");
+    if (gpu_tasks_ == 0 || tasks_ > 0) return;
+    const int64_t gpus = all_gpus_ > 0 ? all_gpus_ : int64_t{1} * node_gpus_ * std::max(1, nodes_);
+    tasks_ = static_cast<int>(
+        std::min<int64_t>(gpu_tasks_ * std::max<int64_t>(1, gpus), job::kMaxTasks + 1));
+    if (all_gpus_ == 0 && node_gpus_ > 0 && nodes_ == 0) nodes_ = 1;
   }
 
   // The resources of `tasks` Slurm tasks on one node.
@@ -310,19 +354,28 @@ class BatchScript {
     const size_t at = text.find('@');
     std::string name = text.substr(0, at);
     if (name.starts_with("SIG")) name = name.substr(3);
-    const std::pair<const char*, int> kSignals[] = {
-        {"USR1", SIGUSR1}, {"10", SIGUSR1}, {"USR2", SIGUSR2}, {"12", SIGUSR2},
-        {"HUP", SIGHUP},   {"1", SIGHUP},   {"INT", SIGINT},   {"2", SIGINT}};
+    const std::pair<std::string, int> kSignals[] = {
+        {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"INT", SIGINT}};
     for (const auto& [known, number] : kSignals) {
-      if (name == known) signal_ = number;
+      if (name != known && name != std::to_string(number)) continue;
+      signal_ = number;
+      prelude_.signal = known;
+      prelude_.signals_shell = whole.find_first_of("bB") < whole.find(':') && Has(whole, ":");
     }
     const auto seconds = at == std::string::npos ? std::optional<int64_t>(60)
                                                  : job::ParseInteger(text.substr(at + 1));
     if (seconds && *seconds >= 1 && *seconds <= 43'200)
       builder_->job()->slurm.save_before = std::chrono::seconds(*seconds);
     if (signal_ != 0) {
-      return AddLoss("signal", "kept as the roles' checkpoint_signal and slurm.save_before",
-                     "slurm", true);
+      AddLoss("signal", "kept as the roles' checkpoint_signal and slurm.save_before", "slurm",
+              true);
+      if (prelude_.signals_shell)
+        AddLoss("signal",
+                "B: signalled the script's shell only; kept for it and what srun starts: other "
+                "programs that the script starts get it too, and end by it where they do not "
+                "handle it: start them with srun",
+                "slurm");
+      return;
     }
     AddLoss("signal",
             "got " + job::PrintableText(whole) +
@@ -451,7 +504,7 @@ class BatchScript {
 
   void SetEnv(job::Role* role, const std::string& hosts) {
     std::map<std::string, std::string>& env = role->env;
-    env["SLURM_JOB_NAME"] = builder_->job()->name;
+    env["SLURM_JOB_NAME"] = job::EscapeReferences(slurm_name_);
     if (!hosts.empty()) env["SLURM_HOSTS"] = "{{shoal.hosts." + hosts + "}}";
     env.merge(SlurmVariables(Allocation()));
     if (!builder_->job()->slurm.partition.empty())
@@ -480,7 +533,9 @@ class BatchScript {
 
   // The role's command: bash with the prelude and the script.
   void SetCommand(job::Role* role, SlurmStepMode steps) {
-    std::string text = SlurmPrelude(steps, array_);
+    prelude_.steps = steps;
+    if (Is("gpus-per-task") || Is("ntasks-per-gpu")) ReadBinding();
+    std::string text = SlurmPrelude(prelude_);
     if (const std::string directory = TextOf("chdir"); !directory.empty()) {
       std::string quoted;
       for (const char c : directory) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -490,76 +545,17 @@ class BatchScript {
     role->command.insert(role->command.end(), {"-c", text + script_.text});
   }
 
-  // ---- reports ----
-
-  void ReportScript() {
-    const std::string at = "roles." + builder_->job()->roles.front().name + ".command";
-    const auto tell = [&](const std::string& what, const std::string& sentence) {
-      diagnostics_->AddLoss({1, 1}, what, sentence, at);
-    };
-    const auto [list, of_slurm] = FindMissingVariables(script_.read, !array_.empty());
-    const bool none = TextOf("export") == "NONE" || TextOf("export") == "NIL";
-    if (!list.empty()) {
-      tell(Is("export") ? "--export" : "",
-           "the script uses " + list + " and does not set it" +
-               (none ? "" : ", which it may have had from the shell that submitted it") +
-               "; tasks have a small environment: give what is needed with --set env.NAME=VALUE");
-    } else if (!none) {
-      diagnostics_->AddMinorLoss(
-          {1, 1}, "",
-          "the script had the variables of the shell that submitted it; tasks have a small "
-          "environment",
-          at);
-    }
-    if (!of_slurm.empty()) {
-      tell("", "the script uses " + of_slurm +
-                   ", which Slurm sets; not kept: it is not set here, where nothing stands for it");
-    }
-    if (script_.read.arguments)
-      tell("",
-           "the script reads its arguments; what stood behind its name at sbatch is to be added to "
-           "the command");
-    if (script_.image)
-      tell("srun",
-           "its programs ran in a container (--container-image); here they run without it: set "
-           "image for an engine that has them");
-    for (const ShellCommand& command : script_.read.commands) {
-      const std::string program = command.words[0].substr(command.words[0].rfind('/') + 1);
-      if (program == "sbatch" || program == "scancel" || program == "sbcast") {
-        tell(program,
-             "the script calls it, which reaches Slurm only where there is one; it knows "
-             "nothing of this job");
-        break;
-      }
-    }
-  }
-
-  // Reports options that are not kept, and passes others to slurm.options.
-  void ReportOptions() {
-    std::vector<std::string>& passed = builder_->job()->slurm.options;
-    for (const auto& [name, said] : options_) {
-      const SlurmOption* option = FindSlurmOption(name);
-      if (option == nullptr || option->use == SlurmOptionHandling::kRead) continue;
-      if (option->use == SlurmOptionHandling::kWarned) {
-        AddLoss(name,
-                job::PrintableText(said.value) + " said " + std::string(option->meant) +
-                    "; not kept: " + std::string(option->instead),
-                "slurm", option->minor);
-        continue;
-      }
-      const bool plain = std::ranges::none_of(said.value, [](unsigned char c) {
-        return c <= ' ' || c == '\'' || c == '"' || c == '\\' || c == '#';
-      });
-      if (!plain) {
-        AddLoss(name, "not kept: slurm.options takes no blanks and quotes", "slurm", option->minor);
-        continue;
-      }
-      passed.push_back("--" + name + (said.value.empty() ? "" : "=" + said.value));
-      AddLoss(name,
-              "it says " + std::string(option->meant) +
-                  ", and is kept in slurm.options; other engines do not heed it",
-              "slurm.options", option->minor);
-    }
+  // --gpus-per-task and --ntasks-per-gpu give each task its own GPUs, which it sees as the first.
+  void ReadBinding() {
+    const std::string bind = TextOf("gpu-bind");
+    if (bind == "none" || bind.ends_with(",none")) return;
+    prelude_.task_gpus = task_gpus_ > 0 ? task_gpus_ : 1;
+    prelude_.gpu_tasks = std::max(1, task_gpus_ > 0 ? 1 : gpu_tasks_);
+    if (prelude_.steps == SlurmStepMode::kMpi && tasks_ > std::max(1, nodes_))
+      AddLoss(task_gpus_ > 0 ? "gpus-per-task" : "ntasks-per-gpu",
+              "each task saw GPUs of its own; not kept: ranks of mpirun see those of their node; "
+              "let each choose by its local rank",
+              "roles.launcher.command");
   }
 
   const std::string_view text_;
@@ -576,8 +572,11 @@ class BatchScript {
   int node_gpus_ = 0;
   int task_gpus_ = 0;
   int all_gpus_ = 0;
+  int gpu_tasks_ = 0;  // of --ntasks-per-gpu
   int signal_ = 0;
   std::vector<int64_t> array_;
+  std::string slurm_name_;  // SLURM_JOB_NAME
+  SlurmPreludeOptions prelude_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "import/slurm/slurm_script_info.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <set>
 #include <utility>
@@ -28,6 +29,19 @@ constexpr std::string_view kOwnCounts[] = {"$SLURM_NTASKS", "$SLURM_NNODES", "$S
                                            "$SLURM_JOB_NUM_NODES", "$SLURM_NTASKS_PER_NODE"};
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string Lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Whether a name in lower case has the part mpi: not so "compiler".
+bool HasMpi(std::string_view name) {
+  for (size_t at = name.find("mpi"); at != std::string_view::npos; at = name.find("mpi", at + 1)) {
+    if (at < 2 || name.substr(at - 2, 6) != "compil") return true;
+  }
+  return false;
+}
 
 std::vector<std::string> SplitWords(const std::string& text) {
   std::vector<std::string> words;
@@ -72,6 +86,9 @@ class ScriptAnalyzer {
     info_.torch = std::ranges::any_of(
         kTorch, [&](std::string_view mark) { return info_.text.find(mark) != std::string::npos; });
     for (const ShellCommand& command : info_.read.commands) ReadCommand(Resolve(command), 0);
+    // Python programs may take their ranks from Slurm's variables, and toolchains have more than
+    // MPI.
+    info_.mpi = info_.mpi || (module_ && !python_);
     return std::move(info_);
   }
 
@@ -153,10 +170,18 @@ class ScriptAnalyzer {
     info_.mpirun = info_.mpirun || program == "mpirun" || program == "mpiexec" ||
                    program == "orterun" || program == "mpiexec.hydra";
     if (program != "module" && program != "ml") return;
-    for (const std::string& word : command.words) {
-      info_.mpi = info_.mpi || word.find("mpi") != std::string::npos ||
-                  word.find("mvapich") != std::string::npos;
-    }
+    for (const std::string& word : command.words)
+      info_.mpi = info_.mpi || HasMpi(word) || word.find("mvapich") != std::string::npos;
+    module_ = module_ || std::ranges::any_of(command.words, IsMpiModule);
+  }
+
+  // A module of an MPI library, by its name, or of compilers with one.
+  static bool IsMpiModule(const std::string& module) {
+    static constexpr std::string_view kOthers[] = {"foss",  "fosscuda", "goolf", "goolfc", "gomkl",
+                                                   "iomkl", "gimkl",    "hpcx",  "mpt"};
+    const std::string name = Lower(module.substr(0, module.find('/')));
+    return HasMpi(Lower(module)) || name.starts_with("mvapich") || name.starts_with("prgenv-") ||
+           std::ranges::find(kOthers, name) != std::end(kOthers);
   }
 
   // bash -c TEXT
@@ -212,6 +237,8 @@ class ScriptAnalyzer {
     const std::string program = i < words.size() ? BaseName(words[i]) : "";
     if (program == "hostname" || program == "nvidia-smi") return;  // prints where it runs
     ++info_.steps;
+    info_.mpi = info_.mpi || HasMpi(Lower(program));  // ./mpi_hello, gmx_mpi
+    python_ = python_ || program.starts_with("python");
     info_.small = info_.small && tasks == 1;
     RaiseCount(tasks, &info_.step_tasks);
     if (words[begin].find('/') != std::string::npos) {
@@ -288,6 +315,8 @@ class ScriptAnalyzer {
   const std::string_view script_;
   Diagnostics* const diagnostics_;
   SlurmScriptInfo info_;
+  bool module_ = false;          // loads a module with MPI, or a toolchain with one
+  bool python_ = false;          // srun starts Python
   std::set<std::string> files_;  // options for files that are reported
 };
 

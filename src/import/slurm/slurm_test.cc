@@ -1,6 +1,10 @@
 // Batch scripts of Slurm: how options are read, what the shell of the script sees, what it becomes.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <memory>
+
+#include "base/file.h"
 #include "import/import.h"
 #include "import/slurm/shell_script.h"
 #include "import/slurm/slurm_options.h"
@@ -41,6 +45,8 @@ TEST(SlurmOptions, ArraysAreLists) {
   EXPECT_EQ(ParseSlurmArray("0-3", 10), (Numbers{0, 1, 2, 3}));
   EXPECT_EQ(ParseSlurmArray("1-9:4,20%2", 10), (Numbers{1, 5, 9, 20}));
   EXPECT_EQ(ParseSlurmArray("7", 10), Numbers{7});
+  EXPECT_EQ(ParseSlurmArray("[0-2]", 10), (Numbers{0, 1, 2}));
+  EXPECT_EQ(ParseSlurmArray("[1-3,7]%2", 10), (Numbers{1, 2, 3, 7}));
   for (const char* wrong : {"", "3-1", "1-", "a", "0-10", "1-5:0", "0-9223372036854775807",
                             "9223372036854775806-9223372036854775807", "5-6:9223372036854775807"})
     EXPECT_FALSE(ParseSlurmArray(wrong, 10).has_value()) << wrong;
@@ -278,10 +284,139 @@ TEST(SlurmScript, ATimeIsADeadline) {
 }
 
 TEST(SlurmShell, AnArrayCountsItsTasks) {
-  EXPECT_NE(SlurmPrelude(SlurmStepMode::kAlone, {1, 3, 5}).find("TASK_ID=$((1 + SHOAL_INDEX * 2))"),
+  EXPECT_NE(SlurmPrelude({.array = {1, 3, 5}}).find("TASK_ID=$((1 + SHOAL_INDEX * 2))"),
             std::string::npos);
-  EXPECT_NE(SlurmPrelude(SlurmStepMode::kAlone, {1, 3, 4}).find("slurm_array=(1 3 4)"),
+  EXPECT_NE(SlurmPrelude({.array = {1, 3, 4}}).find("slurm_array=(1 3 4)"), std::string::npos);
+}
+
+// Runs a script's command as the task `index` of its role would be, in a process group of its own,
+// and returns what it prints.
+std::string Output(const job::Job& job, int index, int local_rank, const std::string& before = "") {
+  const job::Role& role = job.roles[0];
+  const auto scratch = TempDir::Create();
+  EXPECT_TRUE(scratch.ok());
+  const std::string directory = scratch->path().string();
+  std::string text = "export SHOAL_JOB_ID=j SHOAL_SCRATCH='" + directory + "'";
+  text += " SHOAL_INDEX=" + std::to_string(index);
+  text += " SHOAL_LOCAL_RANK=" + std::to_string(local_rank);
+  text += " SHOAL_REPLICAS=" + std::to_string(role.replicas);
+  text += " SHOAL_LOCAL_SIZE=" + std::to_string(role.processes) + "\n";
+  for (const auto& [name, value] : role.env)
+    if (value.find("{{") == std::string::npos) text += "export " + name + "='" + value + "'\n";
+  const std::string file = directory + "/script";
+  EXPECT_TRUE(WriteFileAtomically(file, text + before + role.command.back()).ok());
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(("setsid bash " + file).c_str(), "r"),
+                                             ::pclose);
+  std::string output;
+  for (int c = 0; (c = std::fgetc(pipe.get())) != EOF;) output += static_cast<char>(c);
+  return output;
+}
+
+TEST(SlurmShell, EachTaskOfAnArrayIsAJobOfItsOwn) {
+  const job::Job job =
+      Lines("--array=1-9:4", "echo $SLURM_JOB_ID $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_STEP");
+  const std::string first = Output(job, 0, 0);
+  const std::string second = Output(job, 1, 0);
+  EXPECT_NE(first, second);
+  const std::string id = first.substr(0, first.find(' '));
+  EXPECT_EQ(first, id + " " + id + " 4\n");
+  EXPECT_EQ(second, std::to_string(std::stoll(id) + 1) + " " + id + " 4\n");
+}
+
+TEST(SlurmShell, ATaskSeesItsOwnGpus) {
+  const std::string gpus = "export CUDA_VISIBLE_DEVICES=a,b,c,d\n";
+  const auto seen = [&](const std::string& options, const std::string& step, int local_rank) {
+    return Output(Lines(options, step + " printenv CUDA_VISIBLE_DEVICES"), 0, local_rank, gpus);
+  };
+  EXPECT_EQ(seen("-N 1 --ntasks-per-node=4 --gpus-per-task=1", "srun", 2), "c\n");
+  EXPECT_EQ(seen("-N 1 --ntasks-per-node=2 --gpus-per-task=a100:2", "srun", 1), "c,d\n");
+  EXPECT_EQ(seen("-N 1 --ntasks-per-node=4 --gres=gpu:4", "srun --gpus-per-task=1", 3), "d\n");
+  EXPECT_EQ(seen("-N 1 --gpus-per-node=4 --ntasks-per-gpu=2", "srun", 5), "c\n");
+  EXPECT_EQ(seen("-N 1 --ntasks-per-node=4 --gres=gpu:4", "srun", 3), "a,b,c,d\n");
+  EXPECT_EQ(seen("-N 1 --ntasks-per-node=4 --gpus-per-task=1 --gpu-bind=none", "srun", 3),
+            "a,b,c,d\n");
+}
+
+TEST(SlurmScript, TasksAreAsManyAsTheirGpusAsk) {
+  for (const char* options : {"--nodes=2 --gpus-per-node=4 --ntasks-per-gpu=1",
+                              "--nodes=2 --gres=gpu:4 --ntasks-per-gpu=1",
+                              "--gpus=8 --gpus-per-node=4 --ntasks-per-gpu=1"}) {
+    const job::Job job = Lines(options, "srun ./a");
+    EXPECT_EQ(job.roles[0].replicas, 2) << options;
+    EXPECT_EQ(job.roles[0].processes, 4) << options;
+    EXPECT_EQ(job.roles[0].resources.gpu, 4) << options;
+  }
+  // Eight tasks share four GPUs, on one node if no number of nodes is given.
+  const job::Job shared = Lines("-n 8 --gpus-per-node=4", "srun ./a");
+  EXPECT_EQ(shared.roles[0].replicas, 1);
+  EXPECT_EQ(shared.roles[0].resources.gpu, 4);
+  EXPECT_NE(Told("-n 8 --gpus-per-node=4", "srun ./a").find("on how many nodes is open"),
             std::string::npos);
+}
+
+// By --signal, Slurm signals the steps alone, or, with B, the script's shell alone. A task's signal
+// goes to all of its processes.
+TEST(SlurmShell, ASignalReachesTheStepsAlone) {
+  const std::string step =
+      "srun bash -c 'trap \"echo saving; sleep 0.2; echo saved; exit 3\" USR1; kill -USR1 0; "
+      "while :; do sleep 0.05; done'";
+  const std::string after = "\necho after $?";
+  EXPECT_EQ(Output(Lines("-n 1 --signal=USR1@60", step + after), 0, 0), "saving\nsaved\nafter 3\n");
+  EXPECT_EQ(Output(Lines("-n 1 --signal=USR1@60", step + " | cat" + after), 0, 0),
+            "saving\nsaved\nafter 0\n");
+  EXPECT_EQ(Output(Lines("-n 1 --signal=B:USR1@60",
+                         "trap 'echo shell' USR1\nsrun bash -c 'kill -USR1 0; echo step'\nwait"),
+                   0, 0),
+            "step\nshell\n");
+  EXPECT_NE(Told("-n 1 --signal=B:USR1@60", "./a &\nwait").find("start them with srun"),
+            std::string::npos);
+}
+
+TEST(SlurmScript, ModulesAndProgramsOfMpiAreKnownByTheirNames) {
+  const auto framework = [](const std::string& script) { return Lines("-n 8", script).framework; };
+  for (const char* module : {"OpenMPI/4.1.4", "foss/2023b", "openmpi", "PrgEnv-gnu", "MVAPICH2",
+                             "impi/2021", "gimkl", "mpi/hpcx"})
+    EXPECT_EQ(framework(std::string("module load ") + module + "\nsrun ./a"), job::Framework::kMpi)
+        << module;
+  EXPECT_EQ(framework("ml GCC/11 OpenMPI/4\nsrun ./a"), job::Framework::kMpi);
+  EXPECT_EQ(framework("srun ./mpi_hello"), job::Framework::kMpi);
+  EXPECT_EQ(framework("srun gmx_mpi mdrun"), job::Framework::kMpi);
+  // Python may read SLURM_PROCID.
+  EXPECT_EQ(framework("ml foss/2023b\nsrun python a.py"), job::Framework::kGeneric);
+  EXPECT_EQ(framework("module load compiler/gcc\nsrun ./compile"), job::Framework::kGeneric);
+}
+
+TEST(ShellScript, VariablesOfLoopsAndBuiltinsAreSet) {
+  const ShellScript text = ParseShellScript(
+      "while getopts 'm:h' opt; do echo $opt; done\n"
+      "for ((i=0; i<3; i++)); do echo $i; done\n"
+      "for (( j = 0; j < 3; j++ )); do echo $j; done\n"
+      "mapfile -t lines < f\nread -r a b < f\nlet k=1\necho $lines $a $b $k\n");
+  for (const char* name : {"opt", "i", "j", "lines", "a", "b", "k"})
+    EXPECT_TRUE(text.assigned.contains(name)) << name;
+}
+
+TEST(SlurmScript, OptionsOfPluginsGoToTheirSlurm) {
+  const job::Job job = Lines("--uenv=prgenv-gnu/24.11:v1 --view=default --image=acme/train:7",
+                             "srun --environment e ./a");
+  EXPECT_EQ(job.slurm.options,
+            (Words{"--image=acme/train:7", "--uenv=prgenv-gnu/24.11:v1", "--view=default"}));
+  EXPECT_NE(Told("--image=i", "./a").find("the image it runs in"), std::string::npos);
+}
+
+TEST(SlurmScript, TheNameIsTheScripts) {
+  const job::Job job = Lines("--job-name='my run' -n 1", "./a");
+  EXPECT_EQ(job.name, "my-run");
+  EXPECT_EQ(job.roles[0].env.at("SLURM_JOB_NAME"), "my run");
+}
+
+TEST(SlurmScript, CallsThatWouldReachAnotherJobAreTold) {
+  EXPECT_NE(Told("-n 1", "trap 'scontrol requeue $SLURM_JOB_ID' USR1\n./a")
+                .find("to requeue its job; not done"),
+            std::string::npos);
+  const std::string out =
+      Output(Lines("-n 1", "scontrol requeue $SLURM_JOB_ID 2> /dev/null || echo no"), 0, 0);
+  EXPECT_EQ(out, "no\n");
 }
 
 }  // namespace
