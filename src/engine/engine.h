@@ -87,6 +87,9 @@ struct DesiredJob {
   // The job ends when its controller is lost, so the engine may tie it to processes of the
   // controller's machine where that starts faster.
   bool attended = false;
+  // Time that programs have to end after SIGTERM, for engines that send it themselves (a drained
+  // or preempted node).
+  std::chrono::milliseconds stop_grace{10'000};
   job::Slurm slurm = {};
   // Slurm settings of all roles in the job file's order; empty if no role has any.
   std::vector<std::pair<std::string, job::SlurmSettings>> slurm_settings = {};

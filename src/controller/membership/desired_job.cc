@@ -160,6 +160,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   desired.job_dir = dir;
   desired.image = job.image;
   desired.container = MakeContainer(job);
+  desired.stop_grace = job.limits.stop_grace;
   desired.attended = job.on_controller_loss == job::OnControllerLoss::kStop;
   desired.slurm = job.slurm;
   desired.kubernetes = job.kubernetes;

@@ -213,6 +213,18 @@ TEST(Objects, ThePodOfATaskWithLimitsAloneIsGuaranteed) {
   EXPECT_FALSE(launcher().contains("resources"));
 }
 
+// The cluster itself stops the pods of a node that it drains or preempts.
+TEST(Objects, ADrainedPodHasTheTimeOfItsJob) {
+  const auto seconds = [](std::chrono::milliseconds grace) {
+    DesiredJob job = SomeJob();
+    job.stop_grace = grace;
+    const json::object pod = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+    return pod.at("spec").at("terminationGracePeriodSeconds").as_int64();
+  };
+  EXPECT_EQ(seconds(std::chrono::seconds(10)), 10);
+  EXPECT_GE(seconds(std::chrono::minutes(10)), 600);
+}
+
 TEST(Objects, WhereAnImageCanBeAVolumeNothingIsCopied) {
   ObjectOptions options = kOptions;
   options.image_volumes = true;

@@ -27,6 +27,7 @@ constexpr const char* kControllerLossVariable = "SHOAL_CONTROLLER_LOSS";
 constexpr const char* kLifeVariable = "SHOAL_COORDINATOR_LIFE";
 // The controller connects through the API server, which may be unreachable this long.
 constexpr int kCutOffSeconds = 120;
+constexpr std::chrono::seconds kReportTime{5};  // for the end of a pod whose programs have ended
 constexpr int kMostFailures =
     20;  // of an index; the limits of engine and coordinator are reached earlier
 constexpr size_t kLongestLabel = 63;
@@ -364,6 +365,13 @@ bool BringsLauncher(const ObjectOptions& options, const DesiredJob& job) {
                      [&](const DesiredTask& task) { return IsBrought(options, job, task); });
 }
 
+// The time that the cluster gives a pod which it drains or preempts: that of its programs, and a
+// little more, in which the launcher reports their end.
+std::chrono::seconds PodGrace(const ObjectOptions& options, const DesiredJob& job) {
+  const auto programs = std::chrono::ceil<std::chrono::seconds>(job.stop_grace);
+  return programs > options.grace ? programs + kReportTime : options.grace;
+}
+
 json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
                          const DesiredTask& task, const std::string& name_space, bool indexed) {
   const job::PodSettings ask = AskOf(job, task.role);
@@ -371,7 +379,7 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
   if (!indexed) labels[kIndexLabel] = std::to_string(task.index);
   json::object spec{
       {"restartPolicy", "Never"},
-      {"terminationGracePeriodSeconds", options.grace.count()},
+      {"terminationGracePeriodSeconds", PodGrace(options, job).count()},
       {"automountServiceAccountToken", false},
       {"enableServiceLinks", false},
       {"subdomain", BaseName(job.job_id)},
