@@ -390,7 +390,7 @@ void AddCreate(CLI::App* parent, const Adder& adder) {
   sub->add_option("--location", a->sources, "Below which its tables' sources lie; ends with '/'")
       ->required();
   a = adder.Add(create, "table", "Make a table over objects", &CreateTable,
-                "shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv'",
+                "shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv' --credentials ads-s3",
                 &sub);
   sub->add_option("NAME", a->name, "DATABASE.TABLE")->required();
   sub->add_option("--source", a->sources, "Path, URI or pattern")->required();
@@ -514,7 +514,7 @@ int ShowLineage(const Context& context, const LineageArguments& arguments) {
 }
 
 constexpr const char* kCatalogFooter = R"help(Examples:
-  shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv'
+  shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv' --credentials ads-s3
   shoal catalog grant ads.clicks --to team:research --columns age,city --rows "age >= 18"
   shoal catalog tag ads.clicks email pii
   shoal catalog tag-policy ads pii hash --except team:legal

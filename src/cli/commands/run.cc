@@ -38,7 +38,7 @@ Result<LoadedJob> LoadOne(const RunArguments& arguments, const std::string& docu
 
 // Runs the job on a server, which knows its engines and where their data is.
 int RunOnServer(const Context& context, const RunArguments& arguments, LoadedJob loaded) {
-  const Status valid = CheckJob(loaded.job(), learn::DataLocation::kRemote, loaded.imported.places);
+  const Status valid = CheckJobForServer(loaded.job(), loaded.imported.places);
   if (!valid.ok()) return PrintError(valid);
   if (arguments.dry_run) {
     const auto jobs = OpenJobs(context);
@@ -96,10 +96,14 @@ int RunAll(const Context& context, const RunArguments& arguments,
                                       " jobs of " + arguments.file +
                                       ", expected --document with it to choose one"));
   }
+  const Result<std::optional<api::Login>> server = api::ChooseServer(context.server);
+  if (!server.ok()) return PrintError(server.status());
   for (const importer::JobInFile& one : jobs) {
     const auto loaded = LoadOne(arguments, std::to_string(one.document));
     if (!loaded.ok()) return PrintError(loaded.status());
-    const Status valid = CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
+    const Status valid =
+        *server ? CheckJobForServer(loaded->job(), loaded->imported.places)
+                : CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
     if (!valid.ok()) return PrintError(valid);
   }
   for (size_t i = 0; i < jobs.size(); ++i) {

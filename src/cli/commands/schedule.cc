@@ -63,7 +63,7 @@ Status ScheduleOnServer(const Context& context, const ScheduleArguments& argumen
   job::FieldLocations places;
   TRY_ASSIGN(job::Job job, job::ParseJob(file.text, arguments.file, file.set, &places));
   job::ResolvePaths(places, file.work_dir, file.work_dir, &job);
-  TRY(CheckJob(job, learn::DataLocation::kRemote, places));
+  TRY(CheckJobForServer(job, places));
   if (job.schedule.cron.empty())
     return InvalidArgument(arguments.file +
                            " has no schedule; write schedule: {cron: 30 2 * * *}, or add --set "

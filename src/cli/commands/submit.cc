@@ -57,7 +57,7 @@ Status CheckSeveral(const SubmitArguments& arguments, controller::NewFile* file)
     job::FieldLocations places;
     TRY_ASSIGN(job::Job job, job::ParseDocument(file->text, arguments.file, options, &places));
     job::ResolvePaths(places, file->work_dir, file->work_dir, &job);
-    TRY(CheckJob(job, learn::DataLocation::kRemote, places));
+    TRY(CheckJobForServer(job, places));
     file->files.push_back(job.files);
     graph.push_back({job.name, job.triggers.after});
     locations.push_back(std::move(places));
@@ -120,8 +120,7 @@ Result<Submission> Prepare(const Context& context, const SubmitArguments& argume
   }
   TRY_ASSIGN(LoadedJob loaded,
              LoadJob(arguments.file, overrides, arguments.directory, arguments.document));
-  // The server checks the rest: it knows the engine, and where the data is.
-  TRY(CheckJob(loaded.job(), learn::DataLocation::kRemote, loaded.imported.places));
+  TRY(CheckJobForServer(loaded.job(), loaded.imported.places));
   controller::NewRun run;
   run.job = loaded.job();
   run.engine = arguments.engine;

@@ -47,6 +47,9 @@ controller::JobValidation ValidationOf(learn::DataLocation data,
 Status CheckJob(const job::Job& job, const std::string& engine, const job::FieldLocations& places);
 // The same for a job that is only scheduled: its data may be absent.
 Status CheckJob(const job::Job& job, learn::DataLocation data, const job::FieldLocations& places);
+// The same for a job that is handed to a server, which checks the rest: it knows its engines, its
+// catalogue, and where the data is.
+Status CheckJobForServer(const job::Job& job, const job::FieldLocations& places);
 
 // Prints to standard error the fields that the engine ignores and the settings that the import
 // dropped.

@@ -125,14 +125,14 @@ std::string OtherEnginesSections(const Job& job, unsigned engine) {
 
 }  // namespace
 
-Status RefuseUnusedFields(const Job& job, const job::FieldLocations& places) {
+Status RefuseUnusedFields(const Job& job, const job::FieldLocations& places, bool to_server) {
   if (!job.store.empty()) {
     return InvalidArgument("store: got '" + job.store +
                            "', expected none: all data of a job is stored in the state directory; "
                            "remove the field, and set SHOAL_HOME to move the directory");
   }
   for (const job::DataSource& data : job.data) {
-    if (data.sources.empty() && !data.table.empty())
+    if (!to_server && data.sources.empty() && !data.table.empty())
       return InvalidArgument("data." + data.name + ".table: got " + data.table +
                              ", which only a server's catalogue knows; submit the job to a server "
                              "(shoal submit --server URL), or give a `source`");

@@ -17,9 +17,9 @@ struct UnusedField {
 };
 
 // InvalidArgument for fields that no engine supports and that would change which data is trained or
-// where it is stored: `store`, and the format and split of `data` outside framework shoal.
-// `places`: the fields that were given.
-Status RefuseUnusedFields(const job::Job& job, const job::FieldLocations& places);
+// where it is stored: `store`, the format and split of `data` outside framework shoal, and tables
+// unless a server gets the job, whose catalogue knows them. `places`: the fields that were given.
+Status RefuseUnusedFields(const job::Job& job, const job::FieldLocations& places, bool to_server);
 
 // The fields that the engine ignores and that differ from their defaults, in a fixed order. Empty
 // for an unknown engine.

@@ -19,6 +19,8 @@ struct JobValidation {
   // (learn::ValidateLearn; this room cannot include the trainers). Such jobs are refused without
   // it.
   std::function<Status(const job::Job&)> learn = {};
+  // The job is handed to a server, whose catalogue knows the tables that the data names.
+  bool to_server = false;
 };
 
 // Rejects fields that no engine supports (unused_fields.h), a missing directory of `files`, and
