@@ -58,47 +58,6 @@ INSTEAD = {
     "script/test --slow": (CHECK_SCRIPT, 0),
     "script/test-cluster slurm": (CHECK_SCRIPT, 0),
     "script/bench kubernetes": (CHECK_SCRIPT, 0),
-
-    'shoal catalog create database ads --team ads --location s3://bucket/ads/':
-        ('shoal catalog create database --help | grep -q -e --location', 0),
-    "shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv'":
-        ('shoal catalog create table --help | grep -q -e --source', 0),
-    'shoal catalog create table ads.clicks --source /data/ads/clicks.csv':
-        ('shoal catalog create table --help | grep -q -e --credentials', 0),
-    'shoal catalog ls ads':
-        ('shoal catalog ls ads', 1),
-    'shoal catalog show ads.clicks':
-        ('shoal catalog show ads.clicks', 1),
-    'shoal catalog drop ads.clicks':
-        ('shoal catalog drop ads.clicks', 1),
-    'shoal catalog grant ads.clicks --to team:research --columns label,age,city --rows "city = \'Oslo\' and age >= 18" --expires 30d':
-        ('shoal catalog grant --help | grep -q -e --rows', 0),
-    'shoal catalog grant ads.clicks --to team:research --columns age,city --rows "city = \'Oslo\'" --expires 30d':
-        ('shoal catalog grant --help | grep -q -e --expires', 0),
-    'shoal catalog grant ads.clicks --to team:research --columns age,city --rows "age >= 18"':
-        ('shoal catalog grant --help | grep -q -e --columns', 0),
-    'shoal catalog revoke ads.clicks 5f0c11aa':
-        ('shoal catalog revoke ads.clicks 5f0c11aa', 1),
-    'shoal catalog who-can ads.clicks --column email':
-        ('shoal catalog who-can ads.clicks --column email', 1),
-    'shoal catalog mask ads.clicks city truncate:2':
-        ('shoal catalog mask ads.clicks city truncate:2', 1),
-    'shoal catalog mask ads.clicks email hash --except team:legal':
-        ('shoal catalog mask ads.clicks email hash --except team:legal', 1),
-    'shoal catalog tag ads.clicks email pii':
-        ('shoal catalog tag ads.clicks email pii', 1),
-    'shoal catalog tag-policy ads pii hash --except team:legal':
-        ('shoal catalog tag-policy ads pii hash --except team:legal', 1),
-    'shoal catalog tag-policy ads pii deny':
-        ('shoal catalog tag-policy ads pii deny', 1),
-    "shoal data copy 'gate://train/*' part/":
-        ("shoal data copy 'gate://train/*' part/", 1),
-    'shoal lineage clicks-1a2b3c':
-        ('shoal lineage clicks-1a2b3c', 1),
-    'shoal lineage s3://bucket/models/clicks':
-        ('shoal lineage s3://bucket/models/clicks', 1),
-    'shoal lineage --column ads.clicks.email':
-        ('shoal lineage --column ads.clicks.email', 1),
 }
 
 # Commands of scripts that a stage of script/ci runs as printed, or with further options behind: (script, its line).
@@ -115,7 +74,6 @@ STAGES = {
 }
 
 # Commands that nothing runs as printed, and why.
-CATALOG = "needs a catalogue with these tables; tests/e2e/server/catalog_test.py runs such commands"
 NOWHERE = {
     "docker build -t shoal -f docker/Dockerfile .":
         "the tests' daemon has no network by default; SHOAL_TEST_OWN_IMAGE=1 script/test-cluster docker test_our_own_image builds the same file",
@@ -128,5 +86,4 @@ NOWHERE = {
     "script/lint --fix": "changes the checkout; the stage test runs script/lint",
     "script/test --filter REGEX": "the stage test runs script/test",
     "script/test --slow": "takes hours",
-    **{text: CATALOG for text in INSTEAD if text.startswith(("shoal catalog ", "shoal lineage ", "shoal data copy 'gate:"))},
 }

@@ -6,7 +6,7 @@ import documented
 
 # The suite, and the beginning of its commands (a regular expression); the first that fits decides.
 RULES = (
-    # instead.CATALOG
+    # documents_catalog_test.py, with a server, its catalogue and an S3 server
     ("catalog", r"shoal (catalog|lineage) |shoal data copy 'gate:"),
     # tests/cluster/docker_test.py, slurm_test.py and kubernetes_test.py, on real clusters
     ("docker", r"shoal (run|train) .*--engine docker|docker "),
@@ -31,7 +31,7 @@ RULES = (
 
 
 # Suites in this directory, which script/test runs.
-BESIDE = ("frameworks", "marathon", "stores", "machine", "server")
+BESIDE = ("catalog", "frameworks", "marathon", "stores", "machine", "server")
 
 
 def of(text):

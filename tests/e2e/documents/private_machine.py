@@ -12,7 +12,7 @@ import sys
 HOSTS = {"localhost": "127.0.0.1", "ml.example": "127.0.0.1", "ml1.example": "127.0.0.1", "ml2.example": "127.0.0.2", "db": "127.0.0.1",
          "leader.mesos": "127.0.0.1", "example.org": "127.0.0.1"}
 # Directories that documents write to, empty at the beginning. What else is in the directory around is there as it is outside.
-PLACES = ("/var/lib/shoal", "/srv/shoal", "/etc/shoal", "/backup", "/shared")
+PLACES = ("/var/lib/shoal", "/srv/shoal", "/etc/shoal", "/backup", "/shared", "/data")
 # Directories to which documents add, and files that are others here.
 ADDED_TO = ("/usr/local/bin", "/usr/local/include", "/usr/local/lib", "/usr/local/lib/cmake", "/usr/local/share", "/etc/bash_completion.d")
 FILES = ("/etc/hosts", "/etc/resolv.conf")
