@@ -209,8 +209,6 @@ std::string RowReader::ReadFields(const Record& record, RowTarget* target) {
     default:
       break;
   }
-  const char* const what =
-      format_ == RecordFormat::kJsonLines ? "it is no JSON object: expected " : "expected ";
   std::string expected;
   if (options_.wants) {
     WantedFields wanted(&options_.wants, target);
@@ -218,7 +216,7 @@ std::string RowReader::ReadFields(const Record& record, RowTarget* target) {
   } else {
     expected = fields_->Read(record.bytes, target);
   }
-  return expected.empty() ? "" : what + expected;
+  return expected.empty() ? "" : "expected " + expected;
 }
 
 std::string RowReader::ReadCells(std::string_view line, RowTarget* target) {

@@ -5,8 +5,8 @@
 //     program → gate   Shoal-Nonce: N      Authorization: Shoal INSTANCE HMAC(token, question)
 //     gate → program   Shoal-Gate: INSTANCE       Shoal-Proof: HMAC(token, answer)
 //
-// INSTANCE is drawn by each start of a gate, so that a question that another process has heard is of
-// no use. A program that does not know it yet is told by 401. The answer's body is not in the
+// INSTANCE is drawn by each start of a gate, so that a question that another process has heard is
+// of no use. A program that does not know it yet is told by 401. The answer's body is not in the
 // proof: it comes over the same connection.
 #pragma once
 

@@ -73,7 +73,8 @@ inline constexpr std::string_view kParquetVersion2 =
     "72717565742d6370702d6172726f772076657273696f6e2032362e302e31196c1c00001c00001c00001c00001c"
     "00001c000000fa02000050415231";
 
-// Three rows in groups of two, with bounds in the footer: b (1, 2, -3), c (x, é, m), r (0.5, NaN, 2).
+// Three rows in groups of two, with bounds in the footer: b (1, 2, -3), c (x, é, m), r (0.5, NaN,
+// 2).
 inline constexpr std::string_view kParquetBounds =
     "504152311500152c152c2c15041500150615061c18080200000000000000180801000000000000001600280802"
     "000000000000001808010000000000000011110000000200000004010100000000000000020000000000000015"

@@ -144,7 +144,7 @@ class DataTest(unittest.TestCase):
         with self.assertRaisesRegex(shoal.data.DataError, "nowhere.csv"):
             next(shoal.data.read("nowhere.csv"))
         broken = self.home.write("broken.jsonl", lines(records()) + "{\n")
-        with self.assertRaisesRegex(shoal.data.DataError, "broken.jsonl:1001 .*: it is no JSON object"):
+        with self.assertRaisesRegex(shoal.data.DataError, "broken.jsonl:1001 .*: expected a JSON object"):
             list(shoal.data.read(broken))
         self.assertEqual(sum(b.rows for b in shoal.data.read(broken, max_bad=0.01)), ROWS)
         with self.assertRaisesRegex(shoal.data.DataError, "no column color"):
@@ -160,7 +160,10 @@ class DataTest(unittest.TestCase):
     def test_local_files(self):
         folder = self.home.path("parts")
         paths = [shoal.data.local(self.csv, folder, part=(i, 3)) for i in range(3)]
-        texts = [open(p, encoding="utf-8").read() for p in paths]  # noqa: SIM115
+        texts = []
+        for path in paths:
+            with open(path, encoding="utf-8") as f:
+                texts.append(f.read())
         self.assertTrue(all(t.startswith("id,value,town\n") for t in texts))
         self.assertEqual("id,value,town\n" + "".join(t[14:] for t in texts), table(records()))
         with open(os.path.join(folder, "_SUCCESS-part-00001-of-00003"), encoding="utf-8") as f:
