@@ -178,10 +178,10 @@ class DataTest(unittest.TestCase):
             self.assertNotEqual(os.stat(paths[1]).st_mtime_ns, before)
 
     def test_other_roles_are_told(self):
-        text = "data: {train: {source: %s, shard_by: worker}}\nroles:\n  worker: {command: ['true']}\n" \
-               "  other: {command: [sh, -c, '$SHOAL_PROGRAM data read train; true']}\n" % self.jsonl
+        text = "data: {train: {source: %s, shard_by: other}}\nroles:\n  other: {command: ['true']}\n" \
+               "  worker: {command: [sh, -c, '$SHOAL_PROGRAM data read train; true']}\n" % self.jsonl
         done = self.home.run("run", self.home.write("job.yaml", text))
-        self.assertIn("the data train is divided among the tasks of the role worker, and this is one of other", done[1])
+        self.assertIn("the data train is divided among the tasks of the role other, and this is one of worker", done[1])
 
     def test_frameworks(self):
         for adapter in (shoal.data.torch_dataset, shoal.data.tf_dataset):
