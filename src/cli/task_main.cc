@@ -23,6 +23,7 @@ const std::vector<Command>& Commands() {
       {"mpi-agent", "", AddMpiAgent, CountArgsBeforeCommand},
       {"enter", "", AddEnter, CountArgsBeforeCommand},
       {"install", "", AddInstall},
+      {"data", "", AddTaskData},
       {"slurm", "", AddSlurm, [](int /*argc*/, const char* const* /*argv*/) { return 2; }},
   };
   return commands;

@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "base/json.h"
 #include "framework/cluster_references.h"
 #include "framework/horovod_environment.h"
 #include "framework/jax_environment.h"
@@ -59,6 +60,19 @@ std::string MainOutput(const job::Job& job) {
   return job.outputs.size() == 1 ? job.outputs.begin()->second : std::string();
 }
 
+json::array DataJson(const job::Job& job) {
+  json::array data;
+  for (const job::DataSource& source : job.data) {
+    json::array sources;
+    for (const std::string& path : source.sources) sources.emplace_back(path);
+    data.push_back(json::object{{"name", source.name},
+                                {"sources", std::move(sources)},
+                                {"format", source.format},
+                                {"shard_by", source.shard_by}});
+  }
+  return data;
+}
+
 void AddLocalRank(int local_rank, int local_size, Environment* env) {
   (*env)["SHOAL_LOCAL_RANK"] = std::to_string(local_rank);
   (*env)["SHOAL_LOCAL_SIZE"] = std::to_string(local_size);
@@ -78,6 +92,7 @@ void AddCommonVariables(const job::Job& job, const ClusterDescription& cluster,
   PutUnlessEmpty("SHOAL_JOB_DIR", task.job_dir, env);
   PutUnlessEmpty("SHOAL_CLUSTER_FILE", task.cluster_file, env);
   PutUnlessEmpty("SHOAL_OUTPUT", MainOutput(job), env);
+  if (!job.data.empty()) (*env)["SHOAL_DATA"] = ToText(DataJson(job));
   if (task.initial_replicas > 0)
     (*env)["SHOAL_INITIAL_REPLICAS"] = std::to_string(task.initial_replicas);
   if (task.report_fd >= 0) (*env)["SHOAL_REPORT_FD"] = std::to_string(task.report_fd);

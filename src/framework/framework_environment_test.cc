@@ -184,7 +184,18 @@ TEST(Environment, GenericGetsTheCommonVariablesOnly) {
   ASSERT_TRUE(env.ok());
   EXPECT_FALSE(env->contains("SHOAL_LEARN"));
   EXPECT_FALSE(env->contains("SHOAL_OUTPUT"));
+  EXPECT_FALSE(env->contains("SHOAL_DATA"));
   EXPECT_EQ(env->at("SHOAL_REPLICAS"), "3");
+}
+
+TEST(Environment, AllFrameworksGetTheirData) {
+  const job::Job job = Parsed(
+      "command: [a]\nroles: {server: 2, worker: 3}\n"
+      "data: {train: {source: [a, b], format: csv, shard_by: worker}}\n");
+  const auto env = RenderEnvironment(job, TwoRoles(), Context("worker", 0));
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ(env->at("SHOAL_DATA"),
+            R"([{"name":"train","sources":["a","b"],"format":"csv","shard_by":"worker"}])");
 }
 
 TEST(Environment, OfTheProcessesOfOneTask) {

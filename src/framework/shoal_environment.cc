@@ -11,19 +11,6 @@ json::object LearnJson(const job::Job& job) {
   return learn;
 }
 
-json::array DataJson(const job::Job& job) {
-  json::array data;
-  for (const job::DataSource& source : job.data) {
-    json::array sources;
-    for (const std::string& path : source.sources) sources.emplace_back(path);
-    data.push_back(json::object{{"name", source.name},
-                                {"sources", std::move(sources)},
-                                {"format", source.format},
-                                {"shard_by", source.shard_by}});
-  }
-  return data;
-}
-
 json::object OutputsJson(const job::Job& job) {
   json::object outputs;
   for (const auto& [name, directory] : job.outputs) outputs[name] = directory;
@@ -42,7 +29,7 @@ json::object CheckpointJson(const job::Job& job, const TaskContext& task) {
 Status ShoalEnvironment::AddVariables(const job::Job& job, const ClusterDescription& /*cluster*/,
                                       const TaskContext& task, Environment* env) const {
   (*env)["SHOAL_LEARN"] = ToText(LearnJson(job));
-  (*env)["SHOAL_DATA"] = ToText(DataJson(job));
+  env->try_emplace("SHOAL_DATA", "[]");
   (*env)["SHOAL_OUTPUTS"] = ToText(OutputsJson(job));
   (*env)["SHOAL_CHECKPOINT"] = ToText(CheckpointJson(job, task));
   const job::Role* const role = job.FindRole(task.role);

@@ -103,8 +103,6 @@ class PlanTest(Promises):
 
     def test_fields_whose_loss_would_change_the_data(self):
         self.assertRegex(self.both("command: [a]\nstore: /mnt/x\n"), r"job.yaml:2:8: store: .*SHOAL_HOME")
-        self.assertRegex(self.both("command: [a]\ndata: {train: {source: x, shard_by: task}}\n"),
-                         r"job.yaml:2:37: data.train.shard_by: expected with framework shoal only")
 
     def test_unknown_engine_of_the_environment(self):
         code, _, err = self.home.run("plan", self.job("command: [a]\n"), env={"SHOAL_ENGINE": "dokcer"})

@@ -4,21 +4,10 @@
 #include <utility>
 
 #include "api/server/prepare_job.h"
+#include "data/gate/table_filter.h"
 
 namespace shoal::api {
 namespace {
-
-std::string JobFormatOf(data::RecordFormat format) {
-  switch (format) {
-    case data::RecordFormat::kCsv:
-    case data::RecordFormat::kTsv:
-      return "csv";
-    case data::RecordFormat::kJsonLines:
-      return "json";
-    default:
-      return std::string(NameOf(format));
-  }
-}
 
 Status At(const job::FieldLocations* locations, const std::string& field, const Status& status) {
   const std::string place = locations == nullptr ? "" : locations->Prefix(kJobFileName, field);
@@ -93,8 +82,8 @@ void SetSources(const std::vector<ResolvedTable>& tables, job::Job* job) {
     if (source == job->data.end()) continue;
     source->sources = resolved.gated ? std::vector<std::string>{"gate://" + resolved.data + "/*"}
                                      : resolved.table.sources;
-    if (job->framework == job::Framework::kShoal)
-      source->format = JobFormatOf(resolved.table.format);
+    const data::RecordFormat format = resolved.table.format;
+    source->format = NameOf(resolved.access.restricted ? data::FilteredFormat(format) : format);
   }
 }
 

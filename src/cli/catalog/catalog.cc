@@ -12,6 +12,7 @@
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/open_jobs.h"
 #include "cli/terminal/report.h"
+#include "data/catalog/table.h"
 #include "data/corpus/corpus.h"
 #include "data/datasets/schema.h"
 #include "data/formats/record_reader.h"
@@ -137,9 +138,7 @@ Result<json::object> TableBody(const CatalogArguments& a) {
     TRY_ASSIGN(json::object column, ColumnOf(text));
     columns.push_back(std::move(column));
   }
-  const bool table = format == data::RecordFormat::kCsv || format == data::RecordFormat::kTsv ||
-                     format == data::RecordFormat::kJsonLines;
-  if (columns.empty() && table) {
+  if (columns.empty() && data::HasColumns(format)) {
     auto inferred = InferColumns(sources, format);
     if (!inferred.ok())
       return Status(inferred.status().code(),

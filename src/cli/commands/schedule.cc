@@ -94,11 +94,6 @@ fs::path StoredJobPath(const controller::StateHome& home, const std::string& nam
 // Writes the file that each run reads; private, since it may contain secrets.
 Status StoreJobFile(const fs::path& path, job::Job job) {
   job.schedule = {};  // the scheduler has it now
-  for (job::DataSource& data : job.data) {
-    // Clears a field that the parser filled in and that would be refused if given
-    // (RefuseUnusedFields).
-    if (job.framework != job::Framework::kShoal) data.shard_by.clear();
-  }
   TRY(MakeDirectories(path.parent_path(), 0700));
   return WriteFileAtomically(
       path, "# Kept by `shoal schedule` for the runs of this job.\n" + job::WriteYaml(job), 0600);

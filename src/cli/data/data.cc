@@ -1,4 +1,5 @@
-// `shoal data`: looks at data wherever it is, and copies it.
+// `shoal data`: looks at data wherever it is, and copies it; convert.cc, split.cc and read.cc have
+// the other commands.
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
+#include "cli/data/data_commands.h"
 #include "cli/jobs/job_text.h"
 #include "cli/terminal/report.h"
 #include "data/datasets/schema.h"
@@ -26,46 +28,6 @@ struct DataArguments {
   std::string format;                // empty: by the first name
   uint64_t records = 10;
   double max_bad = 0;  // per cent
-};
-
-// One line on a terminal that tells how far a long command is.
-class ProgressLine {
- public:
-  ProgressLine(const Context& context, std::string verb)
-      : shown_(context.stderr_is_terminal && !context.json), verb_(std::move(verb)) {}
-  ~ProgressLine() { Erase(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  // `total` 0: unknown.
-  void Update(uint64_t bytes, uint64_t total) {
-    const TimePoint now = RealClock::Get()->Now();
-    constexpr auto kInterval = std::chrono::milliseconds(200);
-    if (!shown_ || now - last_ < kInterval) return;
-    last_ = now;
-    std::string text = fmt::format("\r{} {}", verb_, job::FormatBytes(static_cast<int64_t>(bytes)));
-    if (total > 0)
-      text += fmt::format(" of {}, {} %", job::FormatBytes(static_cast<int64_t>(total)),
-                          std::min<uint64_t>(100, 100 * bytes / total));
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    if (seconds > 0)
-      text += fmt::format(
-          ", {}/s", job::FormatBytes(static_cast<int64_t>(static_cast<double>(bytes) / seconds)));
-    fmt::print(stderr, "{}\x1b[K", text);
-    std::fflush(stderr);
-    drawn_ = true;
-  }
-  void Erase() {
-    if (drawn_) fmt::print(stderr, "\r\x1b[K");
-    drawn_ = false;
-  }
-
- private:
-  const bool shown_;
-  const std::string verb_;
-  const TimePoint begin_ = RealClock::Get()->Now();
-  TimePoint last_ = begin_;
-  bool drawn_ = false;
 };
 
 Result<std::vector<data::ObjectInfo>> ListAll(const DataArguments& arguments,
@@ -113,18 +75,8 @@ struct OpenData {
 
 Result<OpenData> OpenRecords(const DataArguments& arguments) {
   OpenData open;
-  open.format = data::FormatOfPath(arguments.sources.front());
-  if (!arguments.format.empty()) {
-    TRY_ASSIGN(open.format, data::ParseRecordFormat(arguments.format));
-  }
-  std::vector<std::string> files;
-  data::ObjectStores stores;
-  for (const std::string& source : arguments.sources) {
-    TRY_ASSIGN(const std::vector<std::string> some, stores.Expand(source));
-    files.insert(files.end(), some.begin(), some.end());
-  }
-  TRY_ASSIGN(const data::Corpus corpus,
-             data::Corpus::Open(files, data::ObjectContext(), data::ContentOf(open.format)));
+  TRY_ASSIGN(open.format, FormatOf(arguments.format, arguments.sources));
+  TRY_ASSIGN(const data::Corpus corpus, OpenSources(arguments.sources, open.format));
   open.stored_bytes = corpus.stored_bytes();
   open.reader = std::make_unique<data::RecordReader>(
       corpus, open.format, data::RecordOptions{.max_bad = arguments.max_bad / 100});
@@ -268,10 +220,7 @@ std::shared_ptr<DataArguments> AddDataAction(CLI::App* parent, const DataActionT
   names->required();
   if (copies) names->expected(2, CLI::detail::expected_max_vector_size);
   if (action == &Head || action == &Count || action == &ShowSchema) {
-    sub->add_option("--format", arguments->format,
-                    "text, csv, tsv, libsvm, libffm, jsonl, tfrecord or parquet [by the first "
-                    "name's ending]")
-        ->type_name("FORMAT");
+    sub->add_option("--format", arguments->format, kFormatHelp)->type_name("FORMAT");
     sub->add_option("--max-bad", arguments->max_bad,
                     "Malformed records that are tolerated, in per cent of all")
         ->check(CLI::Range(0.0, 100.0).description(""))
@@ -294,6 +243,9 @@ constexpr const char* kDataFooter = R"help(Examples:
   shoal data head -n 3 events.jsonl
   shoal data count --max-bad 0.1 events.jsonl
   shoal data copy s3://bucket/news/ news/
+  shoal data convert people.parquet people.csv
+  shoal data split --parts 8 people.csv parts/
+  shoal data read --part 0/4 people.csv
 
 Sources are local paths, http:// and https:// URLs, s3://BUCKET/KEY and webhdfs://HOST:PORT/PATH;
 credentials come from the environment or the profile files of the AWS tools (docs/data.md).)help";
@@ -301,7 +253,8 @@ credentials come from the environment or the profile files of the AWS tools (doc
 }  // namespace
 
 void AddData(CLI::App& app, Run* chosen) {
-  CLI::App* sub = app.add_subcommand("data", "Look at data wherever it is, and copy it");
+  CLI::App* sub =
+      app.add_subcommand("data", "Look at data wherever it is, copy, convert and split it");
   AddDataAction(sub, {"ls", "List objects with their lengths", "ls 's3://bucket/news/part-*.txt'"},
                 &List, chosen);
   AddDataAction(sub,
@@ -314,6 +267,9 @@ void AddData(CLI::App& app, Run* chosen) {
                  "count --max-bad 0.1 events.jsonl"},
                 &Count, chosen);
   AddDataAction(sub, {"copy", "Copy objects", "copy s3://bucket/news/ news/"}, &Copy, chosen);
+  AddDataConvert(sub, chosen);
+  AddDataSplit(sub, chosen);
+  AddDataRead(sub, chosen);
   sub->add_flag("--json")->description("Print JSON, one object per line");
   sub->require_subcommand(1);
   sub->footer(kDataFooter);

@@ -15,6 +15,7 @@ void AddMpiWorker(CLI::App& app, Run* chosen);
 void AddMpiAgent(CLI::App& app, Run* chosen);
 void AddSlurm(CLI::App& app, Run* chosen);
 void AddMarathon(CLI::App& app, Run* chosen);
-void AddInstall(CLI::App& app, Run* chosen);  // of shoal-task only
+void AddInstall(CLI::App& app, Run* chosen);   // of shoal-task only
+void AddTaskData(CLI::App& app, Run* chosen);  // likewise
 
 }  // namespace shoal::cli

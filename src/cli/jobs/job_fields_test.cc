@@ -42,9 +42,6 @@ const std::map<std::string, Words> kSamples = {
     {"command", {"command=[other]"}},
     {"env", {"env.A=b"}},
     {"learn", {"learn.dim=3"}},
-    {"data.*.source", {"data.train.source=/etc/hostname"}},
-    {"data.*.format", {"data.train.source=/etc/hostname", "data.train.format=csv"}},
-    {"data.*.shard_by", {"data.train.source=/etc/hostname", "data.train.shard_by=a"}},
     {"roles.*.replicas", {"roles.a.replicas=3"}},
     {"roles.*.min", {"roles.a.min=1"}},
     {"roles.*.max", {"roles.a.max=5"}},
@@ -152,6 +149,9 @@ const std::map<std::string, Words> kSamples = {
 // it. The file contains their test.
 const std::map<std::string, std::string>& ActsElsewhere() {
   static const std::map<std::string, std::string> shown_by = {
+      {"data.*.source", "tests/e2e/python/data_test.py"},
+      {"data.*.format", "tests/e2e/python/data_test.py"},
+      {"data.*.shard_by", "tests/e2e/python/data_test.py"},
       {"data.*.table", "tests/e2e/server/catalog_test.py"},
       {"data.*.columns", "tests/e2e/server/catalog_test.py"},
       {"learn", "src/learn/params/params_test.cc"},
@@ -313,12 +313,6 @@ TEST(JobFields, RefusedWhereTheirLossWouldChangeTheData) {
   const auto stored = WithField({"store=/mnt/x"});
   ASSERT_FALSE(stored.ok());
   EXPECT_NE(stored.status().message().find("SHOAL_HOME"), std::string::npos);
-  const auto split = WithField({"data.train.source=/in", "data.train.shard_by=a"});
-  ASSERT_FALSE(split.ok());
-  EXPECT_EQ(split.status().message().rfind("--set data.train.shard_by=a: data.train.shard_by: ", 0),
-            0U);
-  const auto formatted = WithField({"data.train.source=/in", "data.train.format=csv"});
-  EXPECT_FALSE(formatted.ok());
 }
 
 TEST(JobFields, NothingIsToldOfAPlainJob) {

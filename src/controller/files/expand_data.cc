@@ -30,7 +30,6 @@ std::vector<std::string> FilesOf(const std::string& pattern) {
 }  // namespace
 
 void ExpandData(job::Job* job) {
-  if (job->framework != job::Framework::kShoal) return;
   for (job::DataSource& set : job->data) {
     std::vector<std::string> files;
     for (const std::string& source : set.sources)

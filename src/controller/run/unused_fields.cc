@@ -79,10 +79,6 @@ constexpr Rule kRules[] = {
    "Slurm reserves the limit; set resources.memory", SetsMemoryAside},
   {"roles.*.health", kAll & ~kMarathon, nullptr,
    "only marathon checks health; `ready` is checked at the start on every engine", AsksHealth},
-  {"data", kAll & ~kDocker & ~kMarathon, [](const Job& job) { return !job.data.empty() && !IsOurs(job); },
-   "only framework shoal reads it; pass the location of the data in the command or environment"},
-  {"data", kDocker | kMarathon, [](const Job& job) { return !job.data.empty() && !IsOurs(job); },
-   "its files are mounted into containers, but only framework shoal reads it; pass the location of the data in the command or environment"},
   {"checkpoint", kAll, [](const Job& job) { return Checkpoints(job) && !HasServer(job); },
    "it saves parameter servers only, and this job has none (framework shoal, or a role with the command [\"@shoal\", ps-server])"},
   {"checkpoint", kKubernetes, [](const Job& job) { return Checkpoints(job) && HasServer(job); },
@@ -125,7 +121,7 @@ std::string OtherEnginesSections(const Job& job, unsigned engine) {
 
 }  // namespace
 
-Status RefuseUnusedFields(const Job& job, const job::FieldLocations& places, bool to_server) {
+Status RefuseUnusedFields(const Job& job, bool to_server) {
   if (!job.store.empty()) {
     return InvalidArgument("store: got '" + job.store +
                            "', expected none: all data of a job is stored in the state directory; "
@@ -136,19 +132,6 @@ Status RefuseUnusedFields(const Job& job, const job::FieldLocations& places, boo
       return InvalidArgument("data." + data.name + ".table: got " + data.table +
                              ", which only a server's catalogue knows; submit the job to a server "
                              "(shoal submit --server URL), or give a `source`");
-  }
-  if (IsOurs(job)) return Status::Ok();
-  for (const job::DataSource& data : job.data) {
-    for (const char* field : {"shard_by", "format"}) {
-      const std::string path = "data." + data.name + "." + field;
-      const bool usual = field == std::string_view("format") && data.format == "text";
-      if (!places.Has(path) || usual) continue;
-      return InvalidArgument(
-          path +
-          ": expected with framework shoal only: nothing splits or reads the data "
-          "of other programs; leave it out, and let them take their part by "
-          "SHOAL_INDEX of SHOAL_REPLICAS");
-    }
   }
   return Status::Ok();
 }

@@ -7,7 +7,6 @@
 
 #include "base/status.h"
 #include "job/spec/job.h"
-#include "job/text/field_locations.h"
 
 namespace shoal::controller {
 
@@ -17,9 +16,8 @@ struct UnusedField {
 };
 
 // InvalidArgument for fields that no engine supports and that would change which data is trained or
-// where it is stored: `store`, the format and split of `data` outside framework shoal, and tables
-// unless a server gets the job, whose catalogue knows them. `places`: the fields that were given.
-Status RefuseUnusedFields(const job::Job& job, const job::FieldLocations& places, bool to_server);
+// where it is stored: `store`, and a table unless a server gets the job, whose catalogue knows it.
+Status RefuseUnusedFields(const job::Job& job, bool to_server);
 
 // The fields that the engine ignores and that differ from their defaults, in a fixed order. Empty
 // for an unknown engine.

@@ -18,7 +18,7 @@ std::string WithLocation(const job::Job& job, const job::FieldLocations& locatio
 Status ValidateJob(const job::Job& job, const JobValidation& validation) {
   if (job.framework == job::Framework::kShoal && !validation.learn)
     return FailedPrecondition("framework: got shoal, but this program has no trainers");
-  Status valid = RefuseUnusedFields(job, validation.locations, validation.to_server);
+  Status valid = RefuseUnusedFields(job, validation.to_server);
   if (valid.ok() && validation.learn) valid = validation.learn(job);
   std::error_code error;
   if (valid.ok() && !job.files.empty() && !std::filesystem::is_directory(job.files, error))

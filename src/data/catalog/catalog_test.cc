@@ -77,6 +77,69 @@ TEST(PredicateTest, ErrorsNameTheirPlace) {
             "column 8: got ;, expected a column, a literal or one of = != < <= > >= ( ) ,");
 }
 
+std::string RandomCondition(std::mt19937_64& random, int depth) {
+  static const char* const kComparisons[] = {"=", "!=", "<", "<=", ">", ">="};
+  const auto below = [&](uint64_t n) { return random() % n; };
+  if (depth > 0 && below(3) > 0) {
+    const std::string left = RandomCondition(random, depth - 1);
+    if (below(3) == 0) return "not (" + left + ")";
+    return "(" + left + ") " + (below(2) == 0 ? "and" : "or") + " (" +
+           RandomCondition(random, depth - 1) + ")";
+  }
+  const auto number = [&] { return std::to_string(static_cast<int>(below(9)) - 2); };
+  const auto text = [&] { return std::string("'") + static_cast<char>('a' + below(5)) + "'"; };
+  switch (below(5)) {
+    case 0:
+      return "n in (" + number() + ", " + number() + ")";
+    case 1:
+      return below(2) == 0 ? "n is null" : "t is not null";
+    case 2:
+      return std::string("t ") + kComparisons[below(6)] + " " + text();
+    case 3:
+      return std::string("r ") + kComparisons[below(6)] + " " + number();
+    default:
+      return std::string("n ") + kComparisons[below(6)] + " " + number();
+  }
+}
+
+// What bounds of columns exclude is never a row that is accepted, and often something is excluded.
+TEST(PredicateTest, BoundsExcludeNoRowThatIsAccepted) {
+  const std::vector<TypedColumn> columns = {
+      {"n", ColumnType::kInteger}, {"t", ColumnType::kText}, {"r", ColumnType::kFloat}};
+  std::mt19937_64 random(3);
+  const std::string letters = "abcdef";
+  int excluded = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const auto predicate = Predicate::Parse(RandomCondition(random, 3), columns);
+    ASSERT_TRUE(predicate.ok());
+    std::vector<CellRange> ranges(3);
+    bool accepted = false;
+    const auto low = static_cast<int64_t>(random() % 4);
+    const size_t letter = random() % 3;
+    ranges[0] = {true, Cell::Of(low), Cell::Of(low + 2), random() % 2 == 0};
+    ranges[1] = {random() % 2 == 0, Cell::Of(std::string_view(letters).substr(letter, 1)),
+                 Cell::Of(std::string_view(letters).substr(letter + 2, 1)), random() % 2 == 0};
+    ranges[2] = {true, Cell::Of(0.0), Cell::Of(1.0), false};
+    for (int i = 0; i < 20; ++i) {
+      const auto null = [&](size_t column) {
+        return ranges[column].may_be_null && random() % 4 == 0;
+      };
+      const Cell row[] = {
+          null(0) ? Cell::Null() : Cell::Of(low + static_cast<int64_t>(random() % 3)),
+          null(1) ? Cell::Null()
+                  : Cell::Of(std::string_view(letters).substr(letter + random() % 3, 1)),
+          random() % 4 == 0 ? Cell::Of(std::numeric_limits<double>::quiet_NaN())
+                            : Cell::Of(static_cast<double>(random() % 3) / 2)};
+      accepted = accepted || predicate->Accepts(row);
+    }
+    if (accepted) {
+      ASSERT_TRUE(predicate->MayAccept(ranges));
+    }
+    excluded += predicate->MayAccept(ranges) ? 0 : 1;
+  }
+  EXPECT_GT(excluded, 1000);
+}
+
 TEST(PredicateTest, IsBounded) {
   EXPECT_NE(WhyNot(std::string(5000, ' ')), "");
   EXPECT_NE(WhyNot(std::string(1000, '(') + "age = 1"), "");

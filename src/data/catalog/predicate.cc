@@ -119,6 +119,74 @@ Truth Evaluate(const Predicate::Node& node, std::span<const Cell> row) {
   return row[node.column].kind == CellKind::kNull ? Truth::kTrue : Truth::kFalse;
 }
 
+// The truths that a condition can have in some rows: bit i is Truth i.
+using Truths = unsigned;
+
+constexpr Truths BitOf(Truth truth) { return 1U << static_cast<unsigned>(truth); }
+constexpr Truths kAnyTruth = BitOf(Truth::kFalse) | BitOf(Truth::kUnknown) | BitOf(Truth::kTrue);
+constexpr Truth kTruths[] = {Truth::kFalse, Truth::kUnknown, Truth::kTrue};
+
+template <typename Join>
+Truths JoinTruths(Truths a, Truths b, const Join& join) {
+  Truths joined = 0;
+  for (const Truth left : kTruths)
+    for (const Truth right : kTruths)
+      if ((a & BitOf(left)) != 0 && (b & BitOf(right)) != 0) joined |= BitOf(join(left, right));
+  return joined;
+}
+
+Truths CompareRange(const CellRange& range, Comparison comparison, const Literal& literal) {
+  const auto least = range.known ? Order(range.least, literal.value()) : std::nullopt;
+  const auto most = range.known ? Order(range.most, literal.value()) : std::nullopt;
+  if (!least || !most) return kAnyTruth;
+  Truths truths = 0;
+  const auto add = [&](int order) {
+    truths |= BitOf(Holds(comparison, order) ? Truth::kTrue : Truth::kFalse);
+  };
+  if (*least < 0) add(-1);
+  if (*least <= 0 && *most >= 0) add(0);
+  if (*most > 0) add(1);
+  // A NaN is in no range.
+  if (range.may_be_null || range.least.kind == CellKind::kFloat) truths |= BitOf(Truth::kUnknown);
+  return truths;
+}
+
+Truths EvaluateRanges(const Predicate::Node& node, std::span<const CellRange> columns) {
+  const auto lower = [](Truth a, Truth b) { return std::min(a, b); };
+  const auto higher = [](Truth a, Truth b) { return std::max(a, b); };
+  Truths truths = 0;
+  switch (node.operation) {
+    case Operation::kAnd:
+      truths = BitOf(Truth::kTrue);
+      for (const NodePtr& part : node.parts)
+        truths = JoinTruths(truths, EvaluateRanges(*part, columns), lower);
+      return truths;
+    case Operation::kOr:
+      truths = BitOf(Truth::kFalse);
+      for (const NodePtr& part : node.parts)
+        truths = JoinTruths(truths, EvaluateRanges(*part, columns), higher);
+      return truths;
+    case Operation::kNot: {
+      const Truths inside = EvaluateRanges(*node.parts[0], columns);
+      for (const Truth truth : kTruths)
+        if ((inside & BitOf(truth)) != 0) truths |= BitOf(Not(truth));
+      return truths;
+    }
+    case Operation::kCompare:
+      return CompareRange(columns[node.column], node.comparison, node.literals[0]);
+    case Operation::kIn:
+      truths = BitOf(Truth::kFalse);
+      for (const Literal& literal : node.literals)
+        truths = JoinTruths(truths, CompareRange(columns[node.column], Comparison::kEqual, literal),
+                            higher);
+      return truths;
+    case Operation::kIsNull:
+      break;
+  }
+  return BitOf(Truth::kFalse) |
+         (columns[node.column].may_be_null ? BitOf(Truth::kTrue) : Truths{0});
+}
+
 enum class TokenKind : uint8_t { kEnd, kWord, kName, kText, kNumber, kSymbol };
 
 struct Token {
@@ -442,6 +510,10 @@ Result<Predicate> Predicate::Parse(std::string_view text, std::span<const TypedC
   TRY_ASSIGN(predicate.root_, parser.Parse());
   predicate.columns_ = parser.used();
   return predicate;
+}
+
+bool Predicate::MayAccept(std::span<const CellRange> columns) const {
+  return root_ == nullptr || (EvaluateRanges(*root_, columns) & BitOf(Truth::kTrue)) != 0;
 }
 
 bool Predicate::Accepts(std::span<const Cell> row) const {

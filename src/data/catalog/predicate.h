@@ -40,6 +40,14 @@ struct PredicateLimits {
 // For a predicate that was joined from those of many grants.
 inline constexpr PredicateLimits kJoinedLimits{kMaxJoinedPredicate, size_t{64} << 10};
 
+// What is known of a column's values in many rows.
+struct CellRange {
+  bool known = false;  // all values but null, and but NaN, are from `least` to `most`
+  Cell least = {};
+  Cell most = {};
+  bool may_be_null = true;
+};
+
 // Immutable; thread-safe; copies share it. An empty one is always true.
 class Predicate {
  public:
@@ -54,6 +62,9 @@ class Predicate {
   const std::vector<size_t>& columns() const { return columns_; }
   // `row`: a cell for each column of Parse; only those of columns() are read.
   bool Accepts(std::span<const Cell> row) const;
+  // False if no row with values in these ranges is accepted. One for each column of Parse; only
+  // those of columns() are read.
+  bool MayAccept(std::span<const CellRange> columns) const;
 
   struct Node;
 

@@ -123,7 +123,7 @@ bool IsCatalogName(std::string_view name) {
 
 bool HasColumns(RecordFormat format) {
   return format == RecordFormat::kCsv || format == RecordFormat::kTsv ||
-         format == RecordFormat::kJsonLines;
+         format == RecordFormat::kJsonLines || format == RecordFormat::kParquet;
 }
 
 std::optional<size_t> Table::Find(std::string_view column) const {

@@ -14,7 +14,7 @@ struct TableCell {
   enum class Kind : uint8_t {
     kMissing,
     kParsed,   // `text`, which is a number if it reads as one: a cell of CSV, a number of JSON
-    kText,     // `text`, even if it reads as a number
+    kText,     // `text`, even if it reads as a number; "true" or "false" of a boolean
     kInteger,  // `integer`
     kFloat,    // `real`, which is a 32-bit number
     kReal,     // `real`
@@ -24,6 +24,7 @@ struct TableCell {
   std::string_view text = {};
   double real = 0;
   int64_t integer = 0;
+  bool boolean = false;  // of kText: it is a boolean
 };
 
 // The text of a cell, numbers in their shortest form; empty for a missing cell and a list. May

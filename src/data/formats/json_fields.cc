@@ -118,7 +118,7 @@ class FieldHandler {
   bool on_uint64(uint64_t, Text text, Error&) { return Number(text); }
   bool on_double(double, Text text, Error&) { return Number(text); }
   bool on_bool(bool value, Error&) {
-    Take({.kind = Kind::kText, .text = value ? "true" : "false"});
+    Take({.kind = Kind::kText, .text = value ? "true" : "false", .boolean = true});
     return true;
   }
   bool on_null(Error&) {

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <utility>
 
 #include "base/json.h"
 #include "base/utf8.h"
 #include "data/formats/csv_cells.h"
 #include "data/formats/fields.h"
+#include "data/formats/json_text.h"
 #include "data/formats/tfrecord.h"
 #include "data/parquet/parquet_rows.h"
 
@@ -52,34 +51,28 @@ std::vector<std::string> RowCells(std::string_view line, char delimiter, bool* c
   return cells;
 }
 
-// A row of named fields as one line of JSON.
+// Appends a row of named fields as one line of JSON.
 class JsonRow final : public FieldVisitor {
  public:
+  explicit JsonRow(std::string* row) : row_(*row) { row_ = "{"; }
   void Value(std::string_view name, const TableCell& cell) override {
-    object_[EscapedUtf8(name)] = ValueOf(cell);
+    Name(name);
+    AppendJsonCell(cell, true, &row_);
   }
   void List(std::string_view name, std::span<const TableCell> values) override {
-    json::array list;
-    for (const TableCell& cell : values) list.push_back(ValueOf(cell));
-    object_[EscapedUtf8(name)] = std::move(list);
+    Name(name);
+    AppendJsonList(values, true, &row_);
   }
   void LeftOut(std::string_view) override {}
-  std::string Finish() const { return ToText(object_); }
+  void Finish() { row_.push_back('}'); }
 
  private:
-  static json::value ValueOf(const TableCell& cell) {
-    using Kind = TableCell::Kind;
-    if (cell.kind == Kind::kText) return json::value(EscapedUtf8(cell.text));
-    if (cell.kind == Kind::kInteger) return cell.integer;
-    const bool real = cell.kind == Kind::kFloat || cell.kind == Kind::kReal;
-    if (!real || !std::isfinite(cell.real)) return nullptr;
-    std::string room;
-    const std::string_view text = TextOf(cell, &room);
-    double value = cell.real;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+  void Name(std::string_view name) {
+    if (row_.size() > 1) row_.push_back(',');
+    AppendJsonText(name, &row_);
+    row_.push_back(':');
   }
-  json::object object_;
+  std::string& row_;
 };
 
 bool IsTable(RecordFormat format) {
@@ -127,79 +120,181 @@ std::string BadRecord::text() const {
   return fmt::format("{}:{} (byte {}): {}", file, number, offset, reason);
 }
 
+Result<Shard> MakeRowShard(const Corpus& corpus, uint64_t index, uint64_t count) {
+  std::vector<uint64_t> rows;
+  uint64_t all = 0;
+  for (const SourceFile& file : corpus.files()) {
+    TRY_ASSIGN(const auto opened, ParquetRows::Open(file, [](std::string_view) { return false; }));
+    rows.push_back(opened->footer().rows);
+    all += rows.back();
+  }
+  const auto border = [&](uint64_t i) { return all / count * i + std::min(i, all % count); };
+  const uint64_t begin = border(index);
+  const uint64_t end = border(index + 1);
+  Shard shard{index, count, {}};
+  uint64_t before = 0;
+  for (size_t file = 0; file < rows.size(); before += rows[file++]) {
+    const uint64_t from = std::max(begin, before) - before;
+    const uint64_t until = std::min(std::max(end, before) - before, rows[file]);
+    if (from < until) shard.segments.push_back({file, from, until});
+  }
+  return shard;
+}
+
+namespace {
+
+Shard WholeOf(const Corpus& corpus) {
+  Shard shard;
+  for (size_t file = 0; file < corpus.files().size(); ++file) shard.segments.push_back({file});
+  return shard;
+}
+
+}  // namespace
+
 RecordReader::RecordReader(Corpus corpus, RecordFormat format, RecordOptions options)
-    : corpus_(std::move(corpus)), format_(format), options_(options) {}
+    : corpus_(std::move(corpus)),
+      shard_(WholeOf(corpus_)),
+      format_(format),
+      options_(std::move(options)) {}
+RecordReader::RecordReader(Corpus corpus, Shard shard, RecordFormat format, RecordOptions options)
+    : corpus_(std::move(corpus)),
+      shard_(std::move(shard)),
+      format_(format),
+      options_(std::move(options)) {}
 RecordReader::~RecordReader() = default;
 
+void RecordReader::StartAt(uint64_t position) { from_ = position; }
+
+ShardBoundary RecordReader::next_place() const {
+  if (rows_ != nullptr) return {segment_.file, number_};
+  if (buffer_.open()) return {segment_.file, buffer_.place()};
+  if (next_segment_ < shard_.segments.size()) {
+    const Segment& next = shard_.segments[next_segment_];
+    return {next.file, next_segment_ == 0 ? from_.value_or(next.begin) : next.begin};
+  }
+  return {segment_.file, segment_.end};
+}
+
 Result<bool> RecordReader::OpenNext() {
-  if (next_file_ == corpus_.files().size()) return false;
-  const SourceFile& file = corpus_.files()[next_file_++];
+  if (next_segment_ == shard_.segments.size()) return false;
+  segment_ = shard_.segments[next_segment_++];
+  const SourceFile& file = corpus_.files()[segment_.file];
+  number_ = 0;
   if (format_ == RecordFormat::kParquet) {
-    TRY_ASSIGN(rows_, ParquetRows::Open(file, [](std::string_view) { return true; }));
-    next_group_ = 0;
+    const auto all = [](std::string_view) { return true; };
+    TRY_ASSIGN(rows_, ParquetRows::Open(file, options_.wants ? options_.wants : all));
+    TRY(EnterRow(from_.value_or(segment_.begin)));
   } else {
     TRY_ASSIGN(auto stream, TextStream::Open(file));
     buffer_.Reset(std::move(stream));
+    TRY(EnterSegment());
   }
-  number_ = 0;
+  from_.reset();
   return true;
 }
 
-// A line that is too long is passed over without being kept.
+Status RecordReader::ReadHeader(const SourceFile& file) {
+  TRY_ASSIGN(auto stream, TextStream::Open(file));
+  StreamBuffer buffer;
+  buffer.Reset(std::move(stream));
+  std::string_view line;
+  TRY(TakeLine(&buffer, kMaxRecord, &line).status());
+  bool closed = true;
+  columns_ = RowCells(line, format_ == RecordFormat::kTsv ? '\t' : ',', &closed);
+  return Status::Ok();
+}
+
+// Goes to the first record of the segment.
+Status RecordReader::EnterSegment() {
+  if (IsTable(format_) && columns_.empty() && from_.value_or(segment_.begin) > 0)
+    TRY(ReadHeader(corpus_.files()[segment_.file]));
+  if (from_) return buffer_.Skip(*from_).status();
+  if (segment_.begin == 0 || format_ == RecordFormat::kTfRecord) return Status::Ok();
+  // From the byte before: if that ends a line, the first line of the segment begins here.
+  TRY(buffer_.Skip(segment_.begin - 1).status());
+  std::string_view rest;
+  return TakeLine(&buffer_, kMaxRecord, &rest).status();
+}
+
+Status RecordReader::EnterRow(uint64_t row) {
+  const std::vector<ParquetRowGroup>& groups = rows_->footer().groups;
+  next_group_ = 0;
+  uint64_t before = 0;
+  while (next_group_ < groups.size() && before + groups[next_group_].rows <= row)
+    before += groups[next_group_++].rows;
+  number_ = row;
+  if (next_group_ == groups.size()) return Status::Ok();
+  TRY(rows_->Enter(next_group_++));
+  return rows_->Skip(row - before);
+}
+
+void RecordReader::Close() {
+  buffer_.Reset(nullptr);
+  rows_.reset();
+}
+
 Result<bool> RecordReader::NextLine(Record* record, std::string* fault) {
-  size_t searched = 0;
-  bool too_long = false;
   const uint64_t begin = buffer_.place();
-  for (;;) {
-    const std::string_view unused = buffer_.unused();
-    const size_t newline = unused.find('\n', searched);
-    const bool found = newline != std::string_view::npos;
-    if (found || buffer_.at_end()) {
-      if (!found && unused.empty() && !too_long) return false;
-      std::string_view line = unused.substr(0, newline);
-      buffer_.Use(found ? newline + 1 : unused.size());
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      *record = {line, next_file_ - 1, begin, ++number_};
-      if (too_long) *fault = fmt::format("the line is longer than {} MiB", kMaxRecord >> 20);
-      return true;
-    }
-    searched = unused.size();
-    if (searched > kMaxRecord) {
-      too_long = true;
-      buffer_.Use(searched);
-      searched = 0;
-    }
-    TRY(buffer_.Ensure(searched + 1).status());
-  }
+  if (begin >= segment_.end) return false;
+  std::string_view line;
+  TRY_ASSIGN(const LineKind kind, TakeLine(&buffer_, kMaxRecord, &line));
+  if (kind == LineKind::kNone) return false;
+  if (kind == LineKind::kTooLong)
+    *fault = fmt::format("the line is longer than {} MiB", kMaxRecord >> 20);
+  // The number of a line is known only where the file was read from its beginning.
+  if (number_ > 0 || begin == 0) ++number_;
+  *record = {line, segment_.file, begin, number_};
+  return true;
 }
 
 Result<bool> RecordReader::NextTfRecord(Record* record, std::string* fault) {
   TfRecord taken;
   const uint64_t at = buffer_.place();
-  const auto more = TakeTfRecord(&buffer_, 0, UINT64_MAX, &taken);
+  auto more = TakeTfRecord(&buffer_, segment_.begin, segment_.end, &taken);
+  while (more.ok() && *more && taken.skipped) {
+    ++number_;
+    more = TakeTfRecord(&buffer_, segment_.begin, segment_.end, &taken);
+  }
   if (!more.ok() && more.status().code() == Code::kDataLoss)
     return DataLoss(fmt::format("{}, record {} at byte {}: {}",
-                                corpus_.files()[next_file_ - 1].path.string(), number_ + 1, at,
+                                corpus_.files()[segment_.file].path.string(), number_ + 1, at,
                                 more.status().message()));
   if (!more.ok() || !*more) return more;
   if (!taken.intact) *fault = "its checksum is wrong";
-  *record = {taken.bytes, next_file_ - 1, taken.begin, ++number_};
+  *record = {taken.bytes, segment_.file, taken.begin, ++number_};
   return true;
 }
 
-Result<bool> RecordReader::NextParquetRow(Record* record) {
+Result<bool> RecordReader::NextParquetRow(FieldVisitor* visitor) {
   for (;;) {
-    JsonRow row;
+    if (number_ >= segment_.end) return false;
     const uint64_t before = rows_->bytes_read();
-    TRY_ASSIGN(const bool more, rows_->Next(&row));
+    TRY_ASSIGN(const bool more, rows_->Next(visitor));
     row_bytes_ += rows_->bytes_read() - before;
     if (more) {
-      row_ = row.Finish();
-      *record = {row_, next_file_ - 1, 0, ++number_};
+      ++number_;
       return true;
     }
     if (next_group_ == rows_->footer().groups.size()) return false;
     TRY(rows_->Enter(next_group_++));
+  }
+}
+
+Result<bool> RecordReader::NextFields(FieldVisitor* visitor) {
+  for (;;) {
+    if (rows_ == nullptr) {
+      TRY_ASSIGN(const bool opened, OpenNext());
+      if (!opened) {
+        TRY(CheckShare(true));
+        return false;
+      }
+    }
+    TRY_ASSIGN(const bool more, NextParquetRow(visitor));
+    if (more) {
+      ++good_;
+      return true;
+    }
+    Close();
   }
 }
 
@@ -228,13 +323,28 @@ Status RecordReader::CheckShare(bool at_end) const {
   return InvalidArgument(text);
 }
 
-Status RecordReader::CountBad(const Record& record, std::string reason) {
+Status RecordReader::AddBad(const Record& record, std::string reason) {
   ++bad_;
   if (first_bad_.size() < kKeptBadRecords) {
     first_bad_.push_back({corpus_.files()[record.file].path.string(), record.offset, record.number,
                           std::move(reason)});
   }
   return CheckShare(false);
+}
+
+Status RecordReader::CountBad(const Record& record, std::string reason) {
+  --good_;
+  return AddBad(record, std::move(reason));
+}
+
+Result<bool> RecordReader::NextInFile(Record* record, std::string* fault) {
+  if (format_ == RecordFormat::kTfRecord) return NextTfRecord(record, fault);
+  if (format_ != RecordFormat::kParquet) return NextLine(record, fault);
+  JsonRow row(&row_);
+  TRY_ASSIGN(const bool more, NextParquetRow(&row));
+  row.Finish();
+  *record = {row_, segment_.file, 0, number_};
+  return more;
 }
 
 Result<bool> RecordReader::Next(Record* record) {
@@ -247,12 +357,9 @@ Result<bool> RecordReader::Next(Record* record) {
       }
     }
     std::string fault;
-    TRY_ASSIGN(const bool more, format_ == RecordFormat::kParquet    ? NextParquetRow(record)
-                                : format_ == RecordFormat::kTfRecord ? NextTfRecord(record, &fault)
-                                                                     : NextLine(record, &fault));
+    TRY_ASSIGN(const bool more, NextInFile(record, &fault));
     if (!more) {
-      buffer_.Reset(nullptr);
-      rows_.reset();
+      Close();
       continue;
     }
     if (fault.empty() && format_ != RecordFormat::kTfRecord && record->bytes.empty()) continue;
@@ -262,12 +369,12 @@ Result<bool> RecordReader::Next(Record* record) {
       if (columns_.empty()) columns_ = std::move(cells);
       continue;
     }
-    if (fault.empty()) fault = FaultOf(*record);
+    if (fault.empty() && options_.checked) fault = FaultOf(*record);
     if (fault.empty()) {
       ++good_;
       return true;
     }
-    TRY(CountBad(*record, std::move(fault)));
+    TRY(AddBad(*record, std::move(fault)));
   }
 }
 

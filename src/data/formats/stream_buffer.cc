@@ -51,4 +51,28 @@ Result<bool> StreamBuffer::Skip(uint64_t size) {
   return stream_->position() >= end;
 }
 
+Result<LineKind> TakeLine(StreamBuffer* buffer, size_t most, std::string_view* line) {
+  size_t searched = 0;
+  bool too_long = false;
+  for (;;) {
+    const std::string_view unused = buffer->unused();
+    const size_t newline = unused.find('\n', searched);
+    const bool found = newline != std::string_view::npos;
+    if (found || buffer->at_end()) {
+      if (!found && unused.empty() && !too_long) return LineKind::kNone;
+      *line = unused.substr(0, newline);
+      buffer->Use(found ? newline + 1 : unused.size());
+      if (line->ends_with('\r')) line->remove_suffix(1);
+      return too_long ? LineKind::kTooLong : LineKind::kLine;
+    }
+    searched = unused.size();
+    if (searched > most) {
+      too_long = true;
+      buffer->Use(searched);
+      searched = 0;
+    }
+    TRY(buffer->Ensure(searched + 1).status());
+  }
+}
+
 }  // namespace shoal::data

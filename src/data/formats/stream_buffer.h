@@ -44,4 +44,10 @@ class StreamBuffer {
   uint64_t bytes_read_ = 0;
 };
 
+enum class LineKind : uint8_t { kNone, kLine, kTooLong };
+
+// Takes the next line, without its end; none at the end of the file. One of more than `most` bytes
+// is passed over without being kept. The line is valid until the buffer is used again.
+Result<LineKind> TakeLine(StreamBuffer* buffer, size_t most, std::string_view* line);
+
 }  // namespace shoal::data

@@ -6,9 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/id.h"
 #include "base/json.h"
 #include "base/mutex.h"
 #include "data/gate/gate_plan.h"
+#include "data/gate/gate_proof.h"
 #include "data/objects/http_objects.h"
 #include "net/http/server_exchange.h"
 
@@ -19,6 +21,7 @@ constexpr size_t kMaxListing = 64 << 20;
 constexpr size_t kMaxPiece = 32 << 20;
 constexpr int kAttempts = 16;  // with pauses up to 10 s: about a minute
 constexpr int kPreparing = 202;
+constexpr int kUnauthenticated = 401;
 constexpr std::chrono::milliseconds kPause{200};
 
 // Of one job's gate.
@@ -44,23 +47,48 @@ class GateClient {
   GateClient(const ObjectContext& context, GatePlace place)
       : transport_(context, ""), place_(std::move(place)) {}
 
+  // The gate's answer, whatever its status. What answers without the job's token is waited out like
+  // a gate that is away.
   Result<net::HttpReply> Get(const std::string& uri, const std::string& target,
                              const net::HttpHeaders& headers, size_t max_body) {
-    TransportCall call;
-    call.server = place_.server;
-    call.max_body = max_body;
-    call.request = [&](WallTime) -> Result<net::HttpRequest> {
-      net::HttpRequest request;
-      request.target = target;
-      request.headers = headers;
-      request.headers.emplace_back("Authorization", "Bearer " + place_.token);
-      return request;
-    };
-    auto reply = transport_.Run(call);
-    if (!reply.ok())
-      return Status(reply.status().code(),
-                    uri + ": the job's gate cannot be reached: " + reply.status().message());
-    return reply;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const std::string instance = Instance();
+      std::string nonce;
+      GateQuestion question{
+          instance, {}, target, ValueOf(headers, "Range"), ValueOf(headers, "If-Match")};
+      TransportCall call;
+      call.server = place_.server;
+      call.max_body = max_body;
+      call.request = [&](WallTime) -> Result<net::HttpRequest> {
+        nonce = RandomHex(kNonceBytes);
+        question.nonce = nonce;
+        net::HttpRequest request;
+        request.target = target;
+        request.headers = headers;
+        request.headers.emplace_back(kNonceHeader, nonce);
+        if (!instance.empty())
+          request.headers.emplace_back("Authorization", std::string(kProofScheme) + instance + " " +
+                                                            QuestionProof(place_.token, question));
+        return request;
+      };
+      auto reply = transport_.Run(call);
+      if (!reply.ok())
+        return Status(reply.status().code(),
+                      uri + ": the job's gate cannot be reached: " + reply.status().message());
+      const std::string told = reply->Header("shoal-gate");
+      question.instance = told;
+      const std::string proof =
+          AnswerProof(place_.token, question, reply->status, reply->Header("content-range"));
+      if (!EqualInConstantTime(reply->Header("shoal-proof"), proof)) {
+        transport_.Pause(attempt);
+        continue;
+      }
+      if (reply->status != kUnauthenticated) return reply;
+      const MutexLock lock(mu_);
+      instance_ = told;
+    }
+    return Unauthenticated(uri + ": what answers at " + place_.server +
+                           " in place of the job's gate does not have the job's token");
   }
 
   // The objects of a data set, once they are ready.
@@ -100,8 +128,20 @@ class GateClient {
     return objects;
   }
 
+  static std::string_view ValueOf(const net::HttpHeaders& headers, std::string_view name) {
+    for (const auto& [one, value] : headers)
+      if (one == name) return value;
+    return {};
+  }
+  std::string Instance() {
+    const MutexLock lock(mu_);
+    return instance_;
+  }
+
   HttpTransport transport_;
   const GatePlace place_;
+  Mutex mu_;
+  std::string instance_ GUARDED_BY(mu_);  // of the gate; empty: not known yet
 };
 
 class GateObject final : public Object {

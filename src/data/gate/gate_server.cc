@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/mutex.h"
+#include "data/gate/gate_proof.h"
 #include "data/gate/table_filter.h"
 #include "data/objects/object_stores.h"
 #include "net/http/http_server.h"
@@ -30,6 +31,7 @@ constexpr size_t kMaxRange = 32 << 20;
 constexpr size_t kThreads = 4;
 constexpr size_t kMaxQueued = 1000;
 
+constexpr const char* kContentRange = "Content-Range";
 constexpr int kStatusOk = 200;
 constexpr int kStatusPreparing = 202;
 constexpr int kStatusPartial = 206;
@@ -229,7 +231,9 @@ class GateServer final : public Gate {
     MadeObject made;
     TRY(CheckLocation(*set->table, uri));
     GivenObject& given = set->objects[index];
-    given.name = fmt::format("{:06}.{}", index, NameOf(set->table->format));
+    const RecordFormat format =
+        set->table->filtered ? FilteredFormat(set->table->format) : set->table->format;
+    given.name = fmt::format("{:06}.{}", index, NameOf(format));
     TRY_ASSIGN(std::shared_ptr<const Object> object, set->stores->Open(uri));
     made.source = object->info();
     if (!set->table->filtered) {
@@ -301,12 +305,27 @@ class GateServer final : public Gate {
     }
   }
 
+  // Shows that it knows the token, and answers programs that do so.
   net::HttpServerReply Answer(const net::HttpServerRequest& request) const {
-    constexpr std::string_view kBearer = "Bearer ";
-    const std::string_view authorization = request.Header("authorization");
-    if (!authorization.starts_with(kBearer) ||
-        !EqualInConstantTime(authorization.substr(kBearer.size()), plan().token))
-      return ErrorAnswer(kStatusUnauthenticated, "the gate wants the token of its job");
+    const GateQuestion question{instance_, request.Header("shoal-nonce"), request.target,
+                                request.Header("range"), request.Header("if-match")};
+    const std::string expected =
+        std::string(kProofScheme) + instance_ + " " + QuestionProof(plan().token, question);
+    const bool known =
+        !question.nonce.empty() && EqualInConstantTime(request.Header("authorization"), expected);
+    net::HttpServerReply reply =
+        known ? AnswerKnown(request)
+              : ErrorAnswer(kStatusUnauthenticated, "the gate wants the token of its job");
+    std::string range;
+    for (const auto& [name, value] : reply.headers)
+      if (name == kContentRange) range = value;
+    reply.headers.emplace_back(kInstanceHeader, instance_);
+    reply.headers.emplace_back(kProofHeader,
+                               AnswerProof(plan().token, question, reply.status, range));
+    return reply;
+  }
+
+  net::HttpServerReply AnswerKnown(const net::HttpServerRequest& request) const {
     if (!plan().refusal.empty()) return ErrorAnswer(kStatusRefused, plan().refusal);
     if (request.method != "GET") return ErrorAnswer(kStatusMethod, "the gate is only read");
     if (request.path.empty() || request.path.size() > 2)
@@ -361,7 +380,7 @@ class GateServer final : public Gate {
     net::HttpServerReply reply{kStatusPartial, {}, std::string(last - range->first + 1, '\0')};
     reply.headers = {
         {"Content-Type", "application/octet-stream"},
-        {"Content-Range", fmt::format("bytes {}-{}/{}", range->first, last, object.bytes)}};
+        {kContentRange, fmt::format("bytes {}-{}/{}", range->first, last, object.bytes)}};
     const Status read = ReadObject(object, range->first, &reply.body);
     if (read.ok()) return reply;
     const bool passes = read.code() == Code::kUnavailable || read.code() == Code::kDeadlineExceeded;
@@ -375,6 +394,7 @@ class GateServer final : public Gate {
   }
 
   const GateOptions options_;
+  const std::string instance_ = RandomHex(kNonceBytes);
   std::vector<std::unique_ptr<DataSet>> sets_;
   std::atomic<bool> stopping_{false};
   Mutex mu_;

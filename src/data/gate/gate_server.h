@@ -1,5 +1,6 @@
 // The gate of one job: opens the sources of its tables with credentials that the job's programs
-// never have, and gives them what the job's user may see, over HTTP with the job's token.
+// never have, and gives them what the job's user may see, over HTTP to those who know the job's
+// token (gate_proof.h).
 //
 //     GET /DATA            {"state": "preparing"} (202), {"state": "ready", "objects": […]}, or
 //                          {"state": "failed", "error": …} (409)

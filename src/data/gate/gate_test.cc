@@ -9,9 +9,14 @@
 
 #include "data/formats/record_reader.h"
 #include "data/gate/gate_objects.h"
+#include "data/gate/gate_proof.h"
 #include "data/gate/gate_server.h"
 #include "data/gate/table_filter.h"
+#include "data/objects/http_transport.h"
 #include "data/objects/object_stores.h"
+#include "data/parquet/parquet_file.h"
+#include "data/parquet/test_parquet.h"
+#include "net/http/http_server.h"
 
 namespace shoal::data {
 namespace {
@@ -95,6 +100,23 @@ class GateTest : public ::testing::Test {
     return all;
   }
 
+  // The status of GET /train with these headers, but for Host.
+  int Ask(const net::HttpHeaders& headers) {
+    HttpTransport transport(Context(), "");
+    TransportCall call;
+    call.server = "http://127.0.0.1:" + std::to_string(port_);
+    call.request = [&](WallTime) -> Result<net::HttpRequest> {
+      net::HttpRequest request;
+      request.target = "/train";
+      for (const auto& header : headers)
+        if (header.first != "host" && header.first != "content-length")
+          request.headers.push_back(header);
+      return request;
+    };
+    const auto reply = transport.Run(call);
+    return reply.ok() ? reply->status : -1;
+  }
+
   fs::path dir_;
   uint16_t port_ = 0;
   std::unique_ptr<Gate> gate_;
@@ -144,6 +166,131 @@ TEST_F(GateTest, FiltersJsonLines) {
                        "\",\"age\":30}\n{\"label\":1}\n");
 }
 
+// A table over the rows of test_parquet.h.
+class ParquetGateTest : public GateTest {
+ protected:
+  GateTable Letters(const std::string& source) {
+    GateTable table = People(source);
+    table.format = RecordFormat::kParquet;
+    table.columns = {{"a", ColumnType::kFloat}, {"b", ColumnType::kInteger},
+                     {"c", ColumnType::kText},  {"l", ColumnType::kNested},
+                     {"f", ColumnType::kBool},  {"s.n", ColumnType::kInteger}};
+    table.given = {0, 3, 4, 5};
+    table.masks.assign(4, {});
+    return table;
+  }
+  // Overwrites the chunks of a column, of all row groups or of one.
+  static void Damage(const std::string& path, size_t column, size_t only = SIZE_MAX) {
+    const auto corpus = Corpus::Open({path}, ObjectContext(), Content::kBytes);
+    ASSERT_TRUE(corpus.ok());
+    const auto bytes = ByteRanges::Open(corpus->files()[0]);
+    ASSERT_TRUE(bytes.ok());
+    const auto footer = ReadParquetFooter(corpus->files()[0], bytes->get());
+    ASSERT_TRUE(footer.ok());
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    for (size_t i = 0; i < footer->groups.size(); ++i) {
+      if (only != SIZE_MAX && only != i) continue;
+      const ParquetChunk& chunk = footer->groups[i].chunks[column];
+      file.seekp(static_cast<std::streamoff>(chunk.begin));
+      file << std::string(chunk.bytes, '\xff');
+    }
+  }
+};
+
+TEST_F(ParquetGateTest, GivesColumnsRowsAndMasksAsJsonLines) {
+  for (const std::string_view hex : {kParquetVersion1, kParquetVersion2}) {
+    GateTable table = Letters(Write("1.parquet", BytesOfHex(hex)));
+    table.rows = "b >= -3 and f is not null";
+    table.masks[1] = {MaskKind::kHash, 0};
+    Open(table);
+    EXPECT_EQ(ReadAll().value_or("?"),
+              "{\"a\":1.5,\"l\":\"" + MaskText({MaskKind::kHash, 0}, "key", R"(["p","q"])") +
+                  "\",\"f\":true,\"s.n\":1}\n{\"a\":null,\"l\":\"" +
+                  MaskText({MaskKind::kHash, 0}, "key", "[]") + "\",\"f\":false,\"s.n\":null}\n");
+    EXPECT_EQ(sources_.records_read, 3);
+    EXPECT_EQ(sources_.records_given, 2);
+    port_ = 0;
+  }
+}
+
+TEST_F(ParquetGateTest, BooleansAndTextsAreCompared) {
+  GateTable table = Letters(Write("1.parquet", BytesOfHex(kParquetVersion1)));
+  table.given = {1};
+  table.masks.assign(1, {});
+  table.rows = "f = true or (f is null and c = 'x')";
+  Open(table);
+  EXPECT_EQ(ReadAll().value_or("?"), "{\"b\":1}\n{\"b\":-3}\n");
+}
+
+TEST_F(ParquetGateTest, MasksHideTextsNumbersAndLists) {
+  GateTable table = Letters(Write("1.parquet", BytesOfHex(kParquetVersion1)));
+  table.given = {1, 2, 3};
+  table.masks = {{MaskKind::kRedact, 0}, {MaskKind::kTruncate, 0}, {MaskKind::kNull, 0}};
+  Open(table);
+  EXPECT_EQ(ReadAll().value_or("?"),
+            "{\"b\":\"n\",\"c\":\"\",\"l\":null}\n{\"b\":\"n\",\"c\":\"\",\"l\":null}\n"
+            "{\"b\":\"-n\",\"c\":\"\",\"l\":null}\n");
+}
+
+// What is not given is not even read: its bytes may be damaged.
+TEST_F(ParquetGateTest, ReadsOnlyTheChunksOfTheColumnsItNeeds) {
+  const std::string path = Write("1.parquet", BytesOfHex(kParquetVersion1));
+  GateTable table = Letters(path);
+  table.rows = "b < 0";
+  Damage(path, 2);
+  Open(table);
+  EXPECT_EQ(ReadAll().value_or("?"), "{\"a\":3,\"l\":[],\"f\":null,\"s.n\":3}\n");
+  gate_.reset();
+  table.rows = "b < 0 and c = 'x'";
+  Open(table);
+  const auto refused = ReadAll();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("column c"), std::string::npos);
+}
+
+// A row group in which the condition can hold for no row is not read: its bytes may be damaged.
+TEST_F(ParquetGateTest, PassesOverRowGroupsByTheirBounds) {
+  const std::string path = Write("1.parquet", BytesOfHex(kParquetBounds));
+  GateTable table = Letters(path);
+  table.columns = {
+      {"b", ColumnType::kInteger}, {"c", ColumnType::kText}, {"r", ColumnType::kFloat}};
+  table.given = {0};
+  table.masks.assign(1, {});
+  Damage(path, 0, 0);
+  for (const char* const rows :
+       {"b < 1", "b in (-3, 0)", "not (b >= 1)", "b = -3 or b = 7", "c < 'n' and b < 5", "r > 1"}) {
+    table.rows = rows;
+    Open(table);
+    EXPECT_EQ(ReadAll().value_or("?"), "{\"b\":-3}\n") << rows;
+    EXPECT_EQ(sources_.records_read, 3);
+    gate_.reset();
+  }
+  for (const char* const rows : {"b < 2", "b < 2 or c is null"}) {
+    table.rows = rows;
+    Open(table);
+    EXPECT_FALSE(ReadAll().ok()) << rows;
+    gate_.reset();
+  }
+}
+
+TEST_F(ParquetGateTest, FilesMustHaveTheColumns) {
+  GateTable table = Letters(Write("1.parquet", BytesOfHex(kParquetVersion1)));
+  table.columns[0].name = "z";
+  Open(table);
+  const auto refused = ReadAll();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("got no column z, which hr.people has"),
+            std::string::npos);
+}
+
+TEST_F(ParquetGateTest, AWholeTableIsGivenAsItIs) {
+  const std::string bytes = BytesOfHex(kParquetVersion2);
+  GateTable table = Letters(Write("1.parquet", bytes));
+  table.filtered = false;
+  Open(table);
+  EXPECT_EQ(ReadAll().value_or("?"), bytes);
+}
+
 TEST_F(GateTest, GivesSourcesAsTheyAreWhereNothingIsHidden) {
   const std::string text = "1 1:0.5 2:3\n-1 7:1\n";
   GateTable table = People(Write("a.svm", text));
@@ -160,7 +307,57 @@ TEST_F(GateTest, WantsTheTokenOfItsJob) {
   Open(People(Write("1.csv", "label,email,age,city\n1,a,2,b\n")));
   const auto refused = ReadAll("other");
   EXPECT_EQ(refused.status().code(), Code::kUnauthenticated);
-  EXPECT_EQ(refused.status().message(), "gate://train: the gate wants the token of its job");
+  EXPECT_NE(refused.status().message().find("does not have the job's token"), std::string::npos);
+  for (const net::HttpHeaders& headers :
+       {net::HttpHeaders{}, net::HttpHeaders{{"Authorization", "Bearer secret"}},
+        net::HttpHeaders{{"Authorization", "Shoal  "}, {"Shoal-Nonce", "1"}}})
+    EXPECT_EQ(Ask(headers), 401);
+}
+
+// Another process that has the gate's port learns nothing that opens the gate, and is not believed.
+TEST_F(GateTest, WhoTakesItsPortLearnsNothing) {
+  const GateTable table = People(Write("1.csv", "label,email,age,city\n1,a,2,b\n"));
+  Open(table);
+  ASSERT_TRUE(ReadAll().ok());
+  const std::string good = ReadAll().value();
+  gate_.reset();
+  std::mutex mu;
+  std::vector<net::HttpHeaders> heard;
+  net::HttpServerOptions options;
+  options.port = port_;
+  options.handler = [&](const std::shared_ptr<net::HttpExchange>& exchange) {
+    {
+      const std::lock_guard lock(mu);
+      heard.push_back(exchange->request().headers);
+    }
+    exchange->Reply({200,
+                     {{"Shoal-Gate", "mine"}, {"Shoal-Proof", "mine"}},
+                     R"({"state":"ready","objects":[{"name":"1.csv","bytes":3,"version":"v"}]})"});
+  };
+  auto impostor = net::HttpServer::Start(std::move(options));
+  ASSERT_TRUE(impostor.ok()) << impostor.status().message();
+  EXPECT_EQ(ReadAll().status().code(), Code::kUnauthenticated);
+  impostor->reset();
+  ASSERT_FALSE(heard.empty());
+  Open(table);
+  for (const net::HttpHeaders& headers : heard) {
+    for (const auto& [name, value] : headers)
+      EXPECT_EQ(value.find("secret"), std::string::npos) << name;
+    EXPECT_EQ(Ask(headers), 401);
+  }
+  EXPECT_EQ(ReadAll().value_or("?"), good);
+}
+
+// What a program has asked one start of the gate is no question of another start.
+TEST_F(GateTest, QuestionsAreOfOneStart) {
+  const GateQuestion question{"a", "n", "/train", "bytes=0-1", "v"};
+  GateQuestion other = question;
+  other.instance = "b";
+  EXPECT_NE(QuestionProof("secret", question), QuestionProof("secret", other));
+  EXPECT_NE(QuestionProof("secret", question), QuestionProof("other", question));
+  other = question;
+  other.range = "bytes=0-2";
+  EXPECT_NE(QuestionProof("secret", question), QuestionProof("secret", other));
 }
 
 TEST_F(GateTest, ARefusalIsTheAnswer) {

@@ -6,11 +6,10 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "data/examples/csv.h"
+#include "data/gate/line_writer.h"
 
 namespace shoal::data {
 namespace {
-
-constexpr size_t kWriteBlock = 256 << 10;
 
 void AppendCell(std::string_view cell, char delimiter, std::string* line) {
   const bool blank = !cell.empty() && (cell.front() == ' ' || cell.back() == ' ' ||
@@ -29,26 +28,6 @@ void AppendCell(std::string_view cell, char delimiter, std::string* line) {
   }
   line->push_back('"');
 }
-
-// Collects lines for few writes.
-class LineWriter {
- public:
-  explicit LineWriter(const WriteBytes* write) : write_(write) {}
-  std::string* text() { return &text_; }
-  Status Next() {
-    if (text_.size() < kWriteBlock) return Status::Ok();
-    return Flush();
-  }
-  Status Flush() {
-    TRY((*write_)(text_));
-    text_.clear();
-    return Status::Ok();
-  }
-
- private:
-  const WriteBytes* const write_;
-  std::string text_;
-};
 
 Cell CellOf(const json::value* value, std::string* room) {
   if (value == nullptr || value->is_null()) return Cell::Null();
@@ -189,7 +168,12 @@ Result<FilterCounts> TableFilter::RunJson(RecordReader* reader, const WriteBytes
   return counts;
 }
 
+RecordFormat FilteredFormat(RecordFormat format) {
+  return format == RecordFormat::kParquet ? RecordFormat::kJsonLines : format;
+}
+
 Result<FilterCounts> TableFilter::Run(const Corpus& corpus, const WriteBytes& write) const {
+  if (table_->format == RecordFormat::kParquet) return RunParquet(corpus.files().front(), write);
   RecordReader reader(corpus, table_->format);
   if (table_->format == RecordFormat::kJsonLines) return RunJson(&reader, write);
   return RunTable(&reader, corpus.files().front().path.string(), write);

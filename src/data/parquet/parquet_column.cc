@@ -52,7 +52,8 @@ TableCell ParquetColumnReader::CellAt(const ParquetValues& values, size_t i) con
   using Kind = TableCell::Kind;
   if (IsTexts()) return {.kind = Kind::kText, .text = values.texts[i]};
   if (column_.type == ParquetType::kBoolean)
-    return {.kind = Kind::kText, .text = values.integers[i] != 0 ? "true" : "false"};
+    return {
+        .kind = Kind::kText, .text = values.integers[i] != 0 ? "true" : "false", .boolean = true};
   if (!values.integers.empty()) return {.kind = Kind::kInteger, .integer = values.integers[i]};
   const bool narrow =
       column_.type == ParquetType::kFloat || column_.meaning == ParquetMeaning::kFloat16;

@@ -233,34 +233,63 @@ class SchemaWalk {
   size_t next_ = 1;
 };
 
+// Only the fields that are ordered by the column's type count, not the older ones of signed bytes.
+Status ReadBounds(ThriftReader* in, ParquetBounds* bounds, bool* whole) {
+  bool least = false;
+  bool most = false;
+  const auto field = [&](int64_t number, uint8_t type) -> Result<bool> {
+    if (number == 3 && type == ThriftReader::kI64) return TakeInteger(in, &bounds->nulls);
+    if (type != ThriftReader::kBinary || (number != 5 && number != 6)) return false;
+    TRY_ASSIGN(const std::string_view value, in->Binary());
+    (number == 5 ? bounds->most : bounds->least) = value;
+    (number == 5 ? most : least) = true;
+    return true;
+  };
+  TRY(in->Struct(field));
+  *whole = least && most;
+  return Status::Ok();
+}
+
 struct ChunkPlaces {
   int64_t codec = 0, values = -1, bytes = -1, data = -1, dictionary = -1;
   bool elsewhere = false;
   bool encrypted = false;
+  bool with_bounds = false;
+  std::shared_ptr<const ParquetBounds> bounds;
 };
+
+Result<bool> ReadChunkField(ThriftReader* in, int64_t field, uint8_t kind, ChunkPlaces* chunk) {
+  if (chunk->with_bounds && field == 12 && kind == ThriftReader::kStruct) {
+    ParquetBounds bounds;
+    bool whole = false;
+    TRY(ReadBounds(in, &bounds, &whole));
+    if (whole) chunk->bounds = std::make_shared<const ParquetBounds>(std::move(bounds));
+    return true;
+  }
+  if (kind != ThriftReader::kI32 && kind != ThriftReader::kI64) return false;
+  switch (field) {
+    case 4:
+      return TakeInteger(in, &chunk->codec);
+    case 5:
+      return TakeInteger(in, &chunk->values);
+    case 7:
+      return TakeInteger(in, &chunk->bytes);
+    case 9:
+      return TakeInteger(in, &chunk->data);
+    case 11:
+      return TakeInteger(in, &chunk->dictionary);
+    default:
+      return false;
+  }
+}
 
 Status ReadChunk(ThriftReader* in, ChunkPlaces* chunk) {
   return in->Struct([&](int64_t number, uint8_t type) -> Result<bool> {
     chunk->elsewhere = chunk->elsewhere || number == 1;
     chunk->encrypted = chunk->encrypted || number == 8;
     if (number != 3 || type != ThriftReader::kStruct) return false;
-    TRY(in->Struct([&](int64_t field, uint8_t kind) -> Result<bool> {
-      if (kind != ThriftReader::kI32 && kind != ThriftReader::kI64) return false;
-      switch (field) {
-        case 4:
-          return TakeInteger(in, &chunk->codec);
-        case 5:
-          return TakeInteger(in, &chunk->values);
-        case 7:
-          return TakeInteger(in, &chunk->bytes);
-        case 9:
-          return TakeInteger(in, &chunk->data);
-        case 11:
-          return TakeInteger(in, &chunk->dictionary);
-        default:
-          return false;
-      }
-    }));
+    TRY(in->Struct(
+        [&](int64_t field, uint8_t kind) { return ReadChunkField(in, field, kind, chunk); }));
     return true;
   });
 }
@@ -276,14 +305,16 @@ Status AddChunk(const ChunkPlaces& places, uint64_t end, ParquetRowGroup* group)
   if (!whole) return DataLoss("the place of a column's values is outside the file");
   group->chunks.push_back({static_cast<uint64_t>(begin), static_cast<uint64_t>(places.bytes),
                            static_cast<uint64_t>(places.values),
-                           static_cast<int>(std::clamp<int64_t>(places.codec, -1, 100))});
+                           static_cast<int>(std::clamp<int64_t>(places.codec, -1, 100)),
+                           places.bounds});
   return Status::Ok();
 }
 
-Status ReadGroup(ThriftReader* in, uint64_t end, ParquetRowGroup* group) {
+Status ReadGroup(ThriftReader* in, uint64_t end, bool with_bounds, ParquetRowGroup* group) {
   int64_t rows = -1;
   const auto chunk = [&]() -> Status {
     ChunkPlaces places;
+    places.with_bounds = with_bounds;
     TRY(ReadChunk(in, &places));
     return AddChunk(places, end, group);
   };
@@ -302,7 +333,7 @@ Status ReadGroup(ThriftReader* in, uint64_t end, ParquetRowGroup* group) {
 }
 
 // `end`: of the data in the file.
-Status ReadMetadata(std::string_view bytes, uint64_t end, ParquetFooter* footer) {
+Status ReadMetadata(std::string_view bytes, uint64_t end, bool with_bounds, ParquetFooter* footer) {
   ThriftReader in(bytes);
   std::vector<SchemaNode> nodes;
   const auto field = [&](int64_t number, uint8_t type) -> Result<bool> {
@@ -310,7 +341,7 @@ Status ReadMetadata(std::string_view bytes, uint64_t end, ParquetFooter* footer)
     if (type != ThriftReader::kList || (number != 2 && number != 4)) return false;
     TRY(in.StructList([&]() -> Status {
       if (number == 2) return ReadNode(&in, &nodes.emplace_back());
-      return ReadGroup(&in, end, &footer->groups.emplace_back());
+      return ReadGroup(&in, end, with_bounds, &footer->groups.emplace_back());
     }));
     return true;
   };
@@ -335,7 +366,8 @@ Result<std::unique_ptr<ByteRanges>> ByteRanges::Open(const SourceFile& file) {
       std::make_unique<LocalRanges>(std::move(fd), file.path.string()));
 }
 
-Result<ParquetFooter> ReadParquetFooter(const SourceFile& file, ByteRanges* bytes) {
+Result<ParquetFooter> ReadParquetFooter(const SourceFile& file, ByteRanges* bytes,
+                                        bool with_bounds) {
   const auto refuse = [&](std::string_view why) {
     return InvalidArgument(fmt::format("data file {}: {}", file.path.string(), why));
   };
@@ -358,7 +390,7 @@ Result<ParquetFooter> ReadParquetFooter(const SourceFile& file, ByteRanges* byte
   ParquetFooter footer;
   const std::string_view metadata =
       std::string_view(tail).substr(tail.size() - kTail - length, length);
-  if (const Status status = ReadMetadata(metadata, end, &footer); !status.ok())
+  if (const Status status = ReadMetadata(metadata, end, with_bounds, &footer); !status.ok())
     return refuse("its footer is not readable: " + status.message());
   return footer;
 }

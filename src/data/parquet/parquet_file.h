@@ -38,11 +38,20 @@ struct ParquetColumn {
   bool left_out = false;    // a list of lists or objects, or a map
 };
 
+// The least and the greatest value of a chunk, but for nulls and NaNs, as the format stores values.
+// The writer may have shortened texts, to one that is less or greater.
+struct ParquetBounds {
+  std::string least;
+  std::string most;
+  int64_t nulls = -1;  // -1: not known
+};
+
 struct ParquetChunk {
   uint64_t begin = 0;  // in the file
   uint64_t bytes = 0;
   uint64_t values = 0;
   int codec = 0;
+  std::shared_ptr<const ParquetBounds> bounds = nullptr;  // if asked for, and there
 };
 
 struct ParquetRowGroup {
@@ -68,6 +77,7 @@ class ByteRanges {
 
 // DataLoss or InvalidArgument, one sentence with the file, for what is no Parquet file, is damaged,
 // encrypted, or of no kind that is read.
-Result<ParquetFooter> ReadParquetFooter(const SourceFile& file, ByteRanges* bytes);
+Result<ParquetFooter> ReadParquetFooter(const SourceFile& file, ByteRanges* bytes,
+                                        bool with_bounds = false);
 
 }  // namespace shoal::data

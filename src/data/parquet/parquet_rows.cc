@@ -14,9 +14,9 @@ ParquetRows::ParquetRows(const SourceFile& file, std::unique_ptr<ByteRanges> byt
 ParquetRows::~ParquetRows() = default;
 
 Result<std::unique_ptr<ParquetRows>> ParquetRows::Open(
-    const SourceFile& file, const std::function<bool(std::string_view)>& wants) {
+    const SourceFile& file, const std::function<bool(std::string_view)>& wants, bool with_bounds) {
   TRY_ASSIGN(auto bytes, ByteRanges::Open(file));
-  TRY_ASSIGN(ParquetFooter footer, ReadParquetFooter(file, bytes.get()));
+  TRY_ASSIGN(ParquetFooter footer, ReadParquetFooter(file, bytes.get(), with_bounds));
   std::unique_ptr<ParquetRows> rows(new ParquetRows(file, std::move(bytes), std::move(footer)));
   for (size_t i = 0; i < rows->footer_.columns.size(); ++i) {
     const ParquetColumn& column = rows->footer_.columns[i];
@@ -26,6 +26,12 @@ Result<std::unique_ptr<ParquetRows>> ParquetRows::Open(
     }
   }
   return rows;
+}
+
+std::vector<size_t> ParquetRows::columns_read() const {
+  std::vector<size_t> columns;
+  for (const auto& reader : readers_) columns.push_back(reader->index());
+  return columns;
 }
 
 Status ParquetRows::Enter(size_t group) {
@@ -51,6 +57,17 @@ Result<bool> ParquetRows::Next(FieldVisitor* visitor) {
     }
   }
   return true;
+}
+
+Status ParquetRows::Skip(uint64_t rows) {
+  class Nobody final : public FieldVisitor {
+    void Value(std::string_view, const TableCell&) override {}
+    void List(std::string_view, std::span<const TableCell>) override {}
+    void LeftOut(std::string_view) override {}
+  };
+  Nobody nobody;
+  for (; rows > 0; --rows) TRY(Next(&nobody).status());
+  return Status::Ok();
 }
 
 uint64_t ParquetRows::bytes_read() const {

@@ -26,15 +26,20 @@ class ParquetRows {
   // `wants` says by name which columns are read; the bytes of others are not. Errors as
   // ReadParquetFooter.
   static Result<std::unique_ptr<ParquetRows>> Open(
-      const SourceFile& file, const std::function<bool(std::string_view)>& wants);
+      const SourceFile& file, const std::function<bool(std::string_view)>& wants,
+      bool with_bounds = false);
   ~ParquetRows();
 
   const ParquetFooter& footer() const { return footer_; }
+  // Indexes in the footer, ascending; Next gives their fields in this order.
+  std::vector<size_t> columns_read() const;
   // The next row is the first of this row group.
   Status Enter(size_t group);
   // Gives the fields of the next row to the visitor; false at the row group's end. Texts are valid
   // until the next call. DataLoss, one sentence with file and column, for damaged pages.
   Result<bool> Next(FieldVisitor* visitor);
+  // Passes over rows of the row group. Errors as Next.
+  Status Skip(uint64_t rows);
   // Stored bytes that were read.
   uint64_t bytes_read() const;
 

@@ -105,29 +105,12 @@ std::string Expected(const Field& field) {
 
 bool IsReservedVariable(std::string_view name) {
   constexpr std::string_view kReserved[] = {
-      "SHOAL_JOB_ID",
-      "SHOAL_JOB_NAME",
-      "SHOAL_ROLE",
-      "SHOAL_INDEX",
-      "SHOAL_REPLICAS",
-      "SHOAL_ATTEMPT",
-      "SHOAL_GENERATION",
-      "SHOAL_CLUSTER",
-      "SHOAL_PORT",
-      "SHOAL_TOKEN_FILE",
-      "SHOAL_CLUSTER_FILE",
-      "SHOAL_SCRATCH",
-      "SHOAL_JOB_DIR",
-      "SHOAL_OUTPUT",
-      "SHOAL_REPORT_FD",
-      "SHOAL_LEARN",
-      "SHOAL_DATA",
-      "SHOAL_OUTPUTS",
-      "SHOAL_CHECKPOINT",
-      "SHOAL_LOCAL_RANK",
-      "SHOAL_LOCAL_SIZE",
-      "SHOAL_CPUS",
-      "SHOAL_INITIAL_REPLICAS",
+      "SHOAL_JOB_ID",     "SHOAL_JOB_NAME",   "SHOAL_ROLE",         "SHOAL_INDEX",
+      "SHOAL_REPLICAS",   "SHOAL_ATTEMPT",    "SHOAL_GENERATION",   "SHOAL_CLUSTER",
+      "SHOAL_PORT",       "SHOAL_TOKEN_FILE", "SHOAL_CLUSTER_FILE", "SHOAL_SCRATCH",
+      "SHOAL_JOB_DIR",    "SHOAL_OUTPUT",     "SHOAL_REPORT_FD",    "SHOAL_LEARN",
+      "SHOAL_DATA",       "SHOAL_PROGRAM",    "SHOAL_OUTPUTS",      "SHOAL_CHECKPOINT",
+      "SHOAL_LOCAL_RANK", "SHOAL_LOCAL_SIZE", "SHOAL_CPUS",         "SHOAL_INITIAL_REPLICAS",
   };
   return name.starts_with("SHOAL_PORT_") ||
          std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);

@@ -105,12 +105,13 @@ constexpr Field kFields[] = {
 
   {.path = "data", .type = Type::kSections, .shorthand = "source", .fallback = "none",
    .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`. Framework shoal "
-          "reads `train` and, except word2vec, evaluates the model on `test`. Other frameworks' programs "
-          "get no information about data sets."},
+          "reads `train` and, except word2vec, evaluates the model on `test`. Programs of other "
+          "frameworks read their part by `shoal.data` of Python or `shoal data read` "
+          "([data](data.md#data-of-any-program))."},
   {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required, or `table`",
-   .doc = "A path, a file:// URL, or with framework shoal a pattern such as news/*.txt.zst; or a list of "
-          "them, which is concatenated in this order. A pattern is replaced by the matching files, sorted "
-          "by name, on the machine where the job is submitted.",
+   .doc = "A path, a URI ([data](data.md)), or a pattern such as news/*.txt.zst; or a list of them, which "
+          "is concatenated in this order. A pattern is replaced by the matching files, sorted by name, on "
+          "the machine where the job is submitted.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},
   {.path = "data.*.table", .type = Type::kText, .most = 127, .fallback = "none",
    .doc = "A table of the server's catalogue, DATABASE.TABLE, in place of `source` ([catalog](catalog.md)). "
@@ -121,12 +122,12 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.data->columns = v.texts; }},
   {.path = "data.*.format", .type = Type::kChoice,
    .choices = "text|libsvm|libffm|csv|tsv|jsonl|json|parquet|tfrecord", .fallback = "text",
-   .doc = "Format of the data; with framework shoal only. `json` is `jsonl`.",
+   .doc = "Format of the data; for other frameworks, left out, the ending of the first name decides. "
+          "`json` is `jsonl`.",
    .apply = [](V v, T t) { t.data->format = v.text; }},
   {.path = "data.*.shard_by", .type = Type::kRole,
    .fallback = "worker, or the first role without `follows`",
-   .doc = "Role whose tasks each read one part of the data; the parts are exact and do not overlap. With "
-          "framework shoal only.",
+   .doc = "Role whose tasks each read one part of the data; the parts are exact and do not overlap.",
    .apply = [](V v, T t) { t.data->shard_by = v.text; }},
 
   {.path = "roles", .type = Type::kSections, .shorthand = "replicas",

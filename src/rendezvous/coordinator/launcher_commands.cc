@@ -88,6 +88,9 @@ Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
   for (std::string& arg : start.argv) {
     if (arg == "@shoal" && !location.program.empty()) arg = location.program;
   }
+  // Programs read their part of the data by it: `$SHOAL_PROGRAM data read NAME`.
+  if (!core.job().data.empty() && !location.program.empty())
+    (*env)["SHOAL_PROGRAM"] = location.program;
   // A task without GPUs sees none; one with GPUs gets their names when it starts.
   const bool given = location.no_shared_filesystem && HasDevicesOfCluster(core.job(), role);
   if (role.resources.gpu == 0 && !given) env->try_emplace("CUDA_VISIBLE_DEVICES", "");

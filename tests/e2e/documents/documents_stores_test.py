@@ -18,7 +18,7 @@ import s3_store  # noqa: E402  pylint: disable=wrong-import-position
 
 # What is in the bucket, by the file from which it is copied.
 BUCKET = {"train.libsvm": ("clicks/part-0.libsvm", "clicks/part-1.libsvm"), "text.txt": ("news/part-0.txt", "news/part-1.txt"),
-          "people.csv": ("people.csv",)}
+          "people.csv": ("people.csv",), "events.jsonl": ("events/a.jsonl",)}
 
 
 class Page(http.server.SimpleHTTPRequestHandler):

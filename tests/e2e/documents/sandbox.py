@@ -17,6 +17,7 @@ import documented  # noqa: E402
 import harness  # noqa: E402
 import instead  # noqa: E402
 import places  # noqa: E402
+from parquet_file import parquet  # noqa: E402
 import stall_test  # noqa: E402
 
 # Jobs that commands ask about, by name. A trainer that trains until it is stopped:
@@ -80,6 +81,7 @@ TEXT = "the king and the queen saw the sea and bread in london and paris a man a
 SPARSE = "".join(f"{i % 2} 1:{i % 7} {2 + i % 2}:1\n" for i in range(200))
 FIELDS = "".join(f"{i % 2} {i % 3}:{i % 7}:1 1:{8 + i % 2}:1\n" for i in range(200))
 PEOPLE = "label,income,zip,age\n" + "".join(f"{i % 2},{i % 2},z{i % 5},{i % 40}\n" for i in range(200))
+ROWS = [line.split(",") for line in PEOPLE.splitlines()]
 EVENTS = "".join(f'{{"user": {i}, "clicked": {"true" if i % 2 else "false"}}}\n' for i in range(2000))
 PAIRS = "king\tqueen\t8\nman\twoman\t7\nsea\tbread\t1\n"
 JOB = """\
@@ -133,6 +135,8 @@ FILES = {
     "job.yaml": JOB, "nightly.yaml": JOB, "jobs.yaml": SEVERAL, "train.sbatch": SCRIPT, "metronome.json": METRONOME,
     "trainjob.yaml": TRAIN_JOB, "runtime.yaml": RUNTIME, "train.py": "print('trained')\n",
     "linear.dmlc": "#!/bin/sh\necho trained\n", "data.conf": "", "test_kv_app": "#!/bin/sh\n",
+    "people.parquet": parquet({name: [row[i] if name == "zip" else int(row[i]) for row in ROWS[1:]] for i, name in enumerate(ROWS[0])}),
+    "articles.parquet": parquet({"title": ["a", "b"], "body": ["the sea", "the king"]}),
 }
 PACKED = ("news/a.txt", "new.svm", "clicks/a.svm")  # documents name them with .zst
 EXAMPLES = {"tfjob.yaml": "import/tfjob.yaml", "pytorchjob.yaml": "import/pytorchjob.yaml", "marathon.json": "dcos-word2vec/marathon.json", "word2vec.py": "dcos-word2vec/word2vec.py",
@@ -192,7 +196,7 @@ class Sandbox:
             os.chmod(self.home.write(f"bin/{name}", f"#!/bin/sh\n{text}\n"), 0o755)
         for name, text in {**FILES, **dict(files)}.items():
             os.makedirs(os.path.dirname(os.path.join(self.root, name)), exist_ok=True)
-            os.chmod(self.home.write(f"at/{name}", text), 0o755 if text.startswith("#!/bin/sh") else 0o644)
+            os.chmod(self.home.write(f"at/{name}", text), 0o755 if text[:9] == "#!/bin/sh" else 0o644)
         packed = [path for path in (os.path.join(self.root, name) for name in PACKED) if os.path.exists(path)]
         subprocess.run(["zstd", "-q", "--rm", *packed], check=True)
         for name, place in EXAMPLES.items():

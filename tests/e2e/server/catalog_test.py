@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from server_harness import Server  # noqa: E402  pylint: disable=wrong-import-position
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from harness import PATIENCE, poll_until as poll  # noqa: E402  pylint: disable=wrong-import-position
+from parquet_file import parquet  # noqa: E402  pylint: disable=wrong-import-position
 
 CANARY = b"canary-7d2c-ada@example.org"
 ROWS = 3000
@@ -153,12 +154,13 @@ class CatalogTest(unittest.TestCase):
     def gate_pids(self):
         return [pid for pid, parent in gates().items() if parent == self.server.process.pid]
 
-    def start_reader(self, columns, token):
+    def start_reader(self, columns, token, table="hr.people"):
         program = self.server.home.write("reader.py", PROGRAM)
         self.orders = self.server.home.path("orders")
         with open(self.orders, "w", encoding="ascii"):
             pass
         text = GENERIC % (columns, program, self.server.home.binary, self.orders)
+        text = text.replace("hr.people", table)
         return self.server.submit(text, token, directory=self.server.home.path("tmp"), team="research")
 
     def order(self, word):
@@ -258,15 +260,15 @@ class CatalogTest(unittest.TestCase):
     def found_in_tasks(self, value):
         return [pid for pid in tasks_of(self.server.home) if memory_holds(pid, value)]
 
-    def check_canary(self, columns, found):
-        job = self.start_reader(columns, self.ada)
+    def check_canary(self, columns, found, table="hr.people"):
+        job = self.start_reader(columns, self.ada, table)
         first, second = self.wait_lines(job, 1)
         self.assertEqual(first[0].split()[0], "read", first)
         self.assertEqual(first, second)
         tasks = tasks_of(self.server.home)
         self.assertGreaterEqual(len(tasks), 4)  # two launchers and their programs
         holders = self.found_in_tasks(CANARY)
-        outside = [f for f in files_with(self.server.home.root, CANARY) if f != os.path.join(self.folder, "people.csv")]
+        outside = [f for f in files_with(self.server.home.root, CANARY) if os.path.dirname(f) != self.folder]
         self.order("stop")
         self.server.wait_for_end(job)
         self.assertEqual(bool(holders), found, holders)
@@ -286,6 +288,44 @@ class CatalogTest(unittest.TestCase):
     def test_the_canary_is_found_where_it_is_granted(self):
         self.shoal("catalog", "grant", "hr.people", "--to", "user:ada", "--columns", "email,age", token=self.kim)
         self.check_canary("[email, age]", True)
+
+    def make_parquet(self):
+        """The same table as Parquet, hr.rows."""
+        lines = [line.split(",") for line in self.text.splitlines()]
+        columns = {name: [row[i] for row in lines[1:]] for i, name in enumerate(lines[0])}
+        for name in ("label", "age"):
+            columns[name] = [int(text) for text in columns[name]]
+        self.source = os.path.join(self.folder, "people.parquet")
+        with open(self.source, "wb") as f:
+            f.write(parquet(columns))
+        os.remove(os.path.join(self.folder, "people.csv"))
+        self.shoal("catalog", "create", "table", "hr.rows", "--source", self.source, token=self.kim)
+
+    def test_the_canary_of_parquet_is_nowhere(self):
+        self.make_parquet()
+        self.shoal("catalog", "grant", "hr.rows", "--to", "user:ada", "--columns", "label,age,city", "--rows", "age < 50", token=self.kim)
+        self.check_canary("[label, age, city]", False, "hr.rows")
+
+    def test_the_canary_of_parquet_is_found_where_it_is_granted(self):
+        self.make_parquet()
+        self.shoal("catalog", "grant", "hr.rows", "--to", "user:ada", "--columns", "email,age", token=self.kim)
+        self.check_canary("[email, age]", True, "hr.rows")
+
+    def test_trainers_read_parquet_through_the_gate(self):
+        """The same model as of the same rows in CSV."""
+        models = []
+        for table in ("hr.people", "hr.rows"):
+            if table == "hr.rows":
+                self.make_parquet()
+            self.shoal("catalog", "grant", table, "--to", "team:research", "--columns", "label,age,city", "--rows", "city != 'Rome'",
+                       token=self.kim)
+            models.append(self.server.home.path("model-" + table))
+            text = (TRAINER % models[-1]).replace("hr.people", table).replace("worker: 2", "worker: 1")
+            job = self.server.submit(text.replace("epochs: 3", "epochs: 3, deterministic: true"), self.ada, team="research")
+            record = self.server.wait_for_end(job)
+            self.assertEqual(record["state"], "succeeded", record)
+        weights = [open(os.path.join(model, "weights.bin"), "rb").read() for model in models]  # noqa: SIM115
+        self.assertEqual(weights[0], weights[1])
 
     def test_a_killed_gate_gives_the_same_records(self):
         self.shoal("catalog", "grant", "hr.people", "--to", "user:ada", "--columns", "age,city", "--rows", "age < 50", token=self.kim)

@@ -1,0 +1,21 @@
+// Cells as JSON, appended to a text.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "data/formats/fields.h"
+
+namespace shoal::data {
+
+// A string in quotes, with \xNN for bytes that are no UTF-8.
+void AppendJsonText(std::string_view text, std::string* to);
+
+// A number, a string, true, false, or null for what is missing and what is no finite number. A cell
+// of CSV is a number if it reads as one of JSON ("007" and ".5" do not). With `marked`, a real
+// number has a point or an exponent, so that it does not read as an integer.
+void AppendJsonCell(const TableCell& cell, bool marked, std::string* to);
+void AppendJsonList(std::span<const TableCell> cells, bool marked, std::string* to);
+
+}  // namespace shoal::data
