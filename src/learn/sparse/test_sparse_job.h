@@ -294,7 +294,7 @@ class SparseJob : public testing::Test {
   // By worker; empty: as all.
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;
-  std::array<std::atomic<bool>, 8> stops_{};
+  std::array<std::atomic<bool>, 16> stops_{};
   CacheMode cache_data_ = CacheMode::kAuto;
   Duration look_ = std::chrono::seconds(10);
   std::mutex ended_mu_;

@@ -284,6 +284,10 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
     metadata["validation"] = ToJson(outcome.validation);
   }
   if (outcome.held_out.examples > 0) metadata["held_out"] = ToJson(outcome.held_out);
+  if (outcome.assessment.examples > 0) {
+    metadata["assessment"] =
+        ToJson(outcome.assessment, outcome.held_out.examples > 0 ? "test" : "validation");
+  }
   return metadata;
 }
 
@@ -329,13 +333,13 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
       if (epoch.epoch == outcome->best_epoch) outcome->validation = epoch.validation;
     }
   }
-  if (!data.held_out.empty()) {
-    // With one worker nothing has changed since the last epoch was measured.
-    const bool known =
-        best == nullptr && setup.workers == 1 && !outcome->drained && !training.curve().empty();
-    outcome->held_out = known ? training.curve().back().held_out
-                              : MeasureModel(model, setup.meaning.target, data.held_out);
-    if (std::isnan(outcome->held_out.loss)) return Diverged("held-out loss");
+  const bool tested = !data.held_out.empty();
+  const std::vector<LoadedShard>& assessed = tested ? data.held_out : data.validation;
+  if (!assessed.empty()) {
+    const Quality quality =
+        MeasureModel(model, setup.meaning.target, assessed, &outcome->assessment);
+    if (std::isnan(quality.loss)) return Diverged("held-out loss");
+    if (tested) outcome->held_out = quality;
   }
   return Save(setup, training, model, outcome);
 }
