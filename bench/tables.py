@@ -1,7 +1,8 @@
 """Linear models of tables beside scikit-learn, liblinear and Vowpal Wabbit: held-out loss with the defaults of each, rows a second.
 
 Tables are scikit-learn's and statsmodels' own and planted ones (bench/tables_peer.py). Loss: log-loss, mean squared error or mean
-Poisson deviance of the same held-out quarter; of small tables the mean of three splits. scikit-learn's columns are imputed with
+Poisson deviance of the same held-out quarter; below 1,000 rows the mean of ten splits, below
+10,000 of three. scikit-learn's columns are imputed with
 indicators, standardized and one-hot encoded first; Vowpal Wabbit makes one pass over the columns as they are; its time is without
 reading, that of the others with it.
 """
@@ -45,7 +46,7 @@ def ours(folder, base, loss, more):
     model = os.path.join(folder, "model")
     begin = time.perf_counter()
     output([measure.SHOAL, "train", "linear", "--loss", loss, "--label", "label", "--data", base + ".train.csv", "--test",
-            base + ".test.csv", "--output", model, "--threads", "2", "-q", *more], {"SHOAL_HOME": os.path.join(folder, "home")})
+            base + ".test.csv", "--output", model, "-q", *more], {"SHOAL_HOME": os.path.join(folder, "home")})
     seconds = time.perf_counter() - begin
     with open(os.path.join(model, "model.json"), encoding="utf-8") as f:
         said = json.load(f)

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 warnings.filterwarnings("ignore")
-SPLITS = 3  # of tables of fewer rows than SMALL
-SMALL = 10_000
+SPLITS = ((1000, 10), (10_000, 3))  # tables of fewer rows have so many
 
 
 def packaged():
@@ -89,7 +88,7 @@ def generate(folder, rows):
     listed = []
     for number, (name, (loss, frame)) in enumerate(tables.items()):
         frame = frame[["label"] + [c for c in frame.columns if c != "label"]]
-        splits = SPLITS if len(frame) < SMALL else 1
+        splits = next((splits for rows, splits in SPLITS if len(frame) < rows), 1)
         for split in range(splits):
             order = np.random.default_rng(split).permutation(len(frame))
             cut = int(len(frame) * 0.75)

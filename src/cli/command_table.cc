@@ -37,6 +37,7 @@ const std::vector<Command>& Commands() {
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},
       {"predict", "Models", AddPredict},
+      {"report", "Models", AddReport},
       {"data", "Data", AddData},
       {"catalog", "Data", AddCatalog, nullptr, true},
       {"lineage", "Data", AddLineage, nullptr, true},

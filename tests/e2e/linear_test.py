@@ -1,5 +1,6 @@
 """`shoal train linear`, `predict` and `show` on tables: every loss is guessed or given, told, and written by name."""
 import csv
+import html.parser
 import io
 import json
 import os
@@ -109,6 +110,81 @@ class Linear(unittest.TestCase):
         self.assertGreater(done["validation_loss"], 0)
         done = self.learn(lambda x, rng: "yes" if x + rng.gauss(0, 1) > 0 else "no", "--validation", self.test)
         self.assertAlmostEqual(done["validation_loss"], done["log_loss"], places=5)
+
+    def page(self, text):
+        """The tags and the text of a report, all of whose elements are closed and need nothing from outside."""
+        found, open_tags, words = set(), [], []
+        class Parser(html.parser.HTMLParser):
+            def handle_starttag(self, tag, attrs):
+                found.add(tag)
+                for name, value in attrs:
+                    assert not name.startswith("on") and name not in ("src", "href"), (tag, name, value)
+                if tag not in ("meta", "br"):
+                    open_tags.append(tag)
+
+            def handle_startendtag(self, tag, attrs):
+                found.add(tag)
+
+            def handle_endtag(self, tag):
+                assert open_tags.pop() == tag, (tag, open_tags)
+
+            def handle_data(self, data):
+                words.append(data)
+        parser = Parser()
+        parser.feed(text)
+        self.assertEqual(open_tags, [])
+        self.assertLessEqual(found, {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "tr", "th", "td", "br", "div",
+                                     "span", "svg", "rect", "g", "text", "path", "polyline", "circle"})
+        return " ".join(words)
+
+    def test_a_report_shows_what_was_measured(self):
+        hostile = "<script>alert(1)</script>"
+        for path, count, seed in ((self.train, 4000, 1), (self.test, 1000, 2)):
+            write_table(path, count, seed, lambda x, rng: f"{hostile}yes" if x + rng.gauss(0, 0.5) > 0 else "no\\'&")
+            with open(path, encoding="utf-8") as f:
+                lines = f.read().replace("area", hostile, 1)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(lines)
+        code, out, err = self.home.run("train", "linear", "--data", self.train, "--test", self.test, "--key", "id", "--output", self.model,
+                                       "--epochs", "5", "--validation", "10%", seconds=100)
+        self.assertEqual(code, 0, err)
+        out_file = self.home.path("report.html")
+        code, _, err = self.home.run("report", self.model, "-o", out_file)
+        self.assertEqual(code, 0, err)
+        with open(out_file, encoding="utf-8") as f:
+            said = self.page(f.read())
+        for part in ("Loss by epoch", "Calibration", "Confusion", "Strongest features", "Parameters", hostile + "yes", "town=town1"):
+            self.assertIn(part, said)
+        code, out, err = self.home.run("report", self.model, "-o", "-")
+        self.assertEqual((code, self.page(out)), (0, said), err)
+        with open(os.path.join(self.model, "model.json"), encoding="utf-8") as f:
+            saved = json.load(f)["assessment"]
+        self.assertEqual((saved["of"], saved["examples"], sum(map(sum, saved["confusion"]))), ("test", 1000, 1000))
+        # The same of data that is predicted; of the test data the same numbers.
+        self.predict("--report", out_file)
+        with open(out_file, encoding="utf-8") as f:
+            predicted = self.page(f.read())
+        self.assertIn("Predictions of", predicted)
+        for row in saved["confusion"]:
+            for count in row:
+                self.assertIn(str(count), predicted)
+        with open(self.test, encoding="utf-8") as f:
+            lines = [line.split(",", 1)[1] for line in f]
+        with open(self.test, "w", encoding="utf-8") as f:
+            f.writelines(lines)
+        code, _, err = self.home.run("predict", self.model, "--data", self.test, "--report", out_file)
+        self.assertEqual(code, 2)
+        self.assertIn("the data has no labels", err)
+        # A model.json that somebody has damaged.
+        path = os.path.join(self.model, "model.json")
+        with open(path, encoding="utf-8") as f:
+            damaged = json.load(f)
+        damaged["assessment"]["confusion"] = [[1] * 500] * 500
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(damaged, f)
+        code, _, err = self.home.run("report", self.model, "-o", "-")
+        self.assertNotEqual(code, 0)
+        self.assertIn("assessment: confusion", err)
 
     def test_folds(self):
         write_table(self.train, 2000, 1, lambda x, rng: round(1e3 * (x + rng.gauss(0, 0.3))))

@@ -13,7 +13,7 @@ import harness  # noqa: E402
 JOB = """\
 name: faults
 framework: shoal
-learn: {{algorithm: {algorithm}, epochs: {epochs}, threads: 1, hash_bits: 0}}
+learn: {{algorithm: {algorithm}, epochs: {epochs}, threads: 1, {more}}}
 data:
   train: {{source: "{train}", format: {format}, shard_by: worker}}
   test: {{source: "{test}", format: {format}, shard_by: worker}}
@@ -99,14 +99,14 @@ class Sparse(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("libffm", err)
 
-    def run_with_deaths(self, algorithm, roles, victims):
-        """Kills a process of each role in turn, an epoch or more after the one before; the done event."""
+    def run_with_deaths(self, algorithm, roles, victims, more="hash_bits: 0", train_line=None):
+        """Kills a process of each role in turn, an epoch or more after the one before; the AUC."""
         train, test = self.home.path("train"), self.home.path("test")
         line, form = (ffm_line, "libffm") if algorithm == "ffm" else (svm_line, "libsvm")
-        write_pairs(train, 20_000, 1, line)
+        write_pairs(train, 20_000, 1, train_line or line)
         write_pairs(test, 2_000, 2, line)
         job = self.home.write("job.yaml", JOB.format(algorithm=algorithm, epochs=300, train=train, test=test, format=form, roles=roles,
-                                                     model=self.model))
+                                                     model=self.model, more=more))
         process = self.home.start("run", job, "--json")
 
         def epochs():
@@ -126,7 +126,8 @@ class Sparse(unittest.TestCase):
         self.assertEqual(self.home.leftovers(), [])
         code, out, err = self.home.run("predict", self.model, "--data", test, "--json")
         self.assertEqual(code, 0, err)
-        return json.loads(out)["auc"]
+        self.predicted = json.loads(out)
+        return self.predicted["auc"]
 
     MANY = f"  server: {{replicas: 2, follows: worker, {RESTART}}}\n  worker: {{replicas: 2, {RESTART}}}"
     ALONE = f"  worker: {{replicas: 1, {RESTART}}}"
@@ -178,6 +179,20 @@ class Sparse(unittest.TestCase):
 
     def test_two_servers(self):
         self.assertGreater(self.run_with_deaths("fm", self.MANY, ["server", "server"]), 0.9)
+
+    def test_a_continued_training_keeps_its_model_through_deaths(self):
+        train, test = self.write("svm", svm_line)
+        before = self.train("fm", "--data", train, "--test", test, "--epochs", "8", "--factor-init", "0.2")
+        base = self.home.path("base")
+        os.rename(self.model, base)
+        # Other features than the model's: what it knew is lost or doubled only by what the deaths do.
+        auc = self.run_with_deaths("fm", self.MANY, ["worker", "server"], f'from: "{base}"',
+                                   lambda label, a, b: svm_line(label, a + 40, b + 40))
+        self.assertGreater(auc, 0.9)
+        self.assertLess(self.predicted["log_loss"], 1.1 * before["log_loss"])
+        with open(os.path.join(self.model, "model.json"), encoding="utf-8") as f:
+            said = json.load(f)
+        self.assertEqual((said["from"]["epochs"], said["training"]["epochs"]), (8, 300))
 
     def test_the_only_worker_goes_on_from_its_checkpoint(self):
         self.assertGreater(self.run_with_deaths("fm", self.ALONE, ["worker"]), 0.9)

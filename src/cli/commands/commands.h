@@ -42,6 +42,7 @@ void AddNearest(CLI::App& app, Run* chosen);
 void AddAnalogy(CLI::App& app, Run* chosen);
 void AddEvaluate(CLI::App& app, Run* chosen);
 void AddPredict(CLI::App& app, Run* chosen);
+void AddReport(CLI::App& app, Run* chosen);
 
 void AddData(CLI::App& app, Run* chosen);
 

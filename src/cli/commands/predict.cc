@@ -14,6 +14,8 @@
 #include "base/output_file.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
+#include "cli/models/model_page.h"
+#include "cli/models/show_model.h"
 #include "cli/terminal/report.h"
 #include "learn/sparse/predict.h"
 #include "model/factor_model.h"
@@ -31,6 +33,7 @@ struct PredictArguments {
   std::string output;
   std::string format;
   std::string key;
+  std::string report;
   bool classes = false;
   int64_t threads = 0;
 };
@@ -184,6 +187,21 @@ std::string SummaryOf(const Predictions& predictions, const PredictArguments& ar
   return text + "\n";
 }
 
+// The page of --report.
+Status WritePredictionReport(const Predictions& predictions, const PredictArguments& arguments) {
+  if (!predictions.assessment) {
+    return InvalidArgument(
+        "--report: the data has no labels, or some that the model does not know, so there is "
+        "nothing to report");
+  }
+  TRY_ASSIGN(const DescribedModel model, DescribeModelAt({arguments.model, {}}));
+  TRY_ASSIGN(const std::string page,
+             RenderModelPage({arguments.model, model.metadata, &model.description,
+                              PredictedData{arguments.data, ToJson(*predictions.quality),
+                                            *predictions.assessment}}));
+  return WriteOutputFile(arguments.report, page);
+}
+
 int PrintPredictions(const Context& context, const PredictArguments& arguments) {
   if (const Status place = CheckOutputIsNoInput(arguments); !place.ok()) return PrintError(place);
   const Result<Predictions> predictions = Predict(arguments);
@@ -196,6 +214,10 @@ int PrintPredictions(const Context& context, const PredictArguments& arguments) 
   }
   const Result<Output> output = OutputOf(*predictions, arguments);
   if (!output.ok()) return PrintError(output.status());
+  if (!arguments.report.empty()) {
+    const Status written = WritePredictionReport(*predictions, arguments);
+    if (!written.ok()) return PrintError(written);
+  }
   if (arguments.output == "-") return PrintResult(LinesOf(*predictions, *output));
   const std::string summary = SummaryOf(*predictions, arguments, *output, context.json);
   if (arguments.output.empty()) return PrintResult(summary);
@@ -208,6 +230,7 @@ constexpr const char* kPredictFooter = R"help(Examples:
   shoal predict model --data test.svm --output probabilities.txt
   shoal predict model --data new.svm.zst --output -
   shoal predict model --data test.svm --classes --output classes.txt
+  shoal predict model --data test.svm --report test.html
 
 MODEL is a directory written by `shoal train linear`, `logistic`, `fm` or `ffm`. The files have the
 training data's format, that of their names or that of --format, and may be plain, .gz or .zst. A
@@ -216,7 +239,8 @@ parquet) has the columns of the training; without labels no quality is reported.
 example: of two classes the probability of label 1, or of the class that `positive` named in
 training, else the greater one; of several a probability for each, below a line with their names; of
 a label that is a number the predicted number; of the loss hinge the margin, above 0 for label 1.
---classes writes the likeliest class instead. With --key, or a key in training, the example's own
+--classes writes the likeliest class instead. --report writes the page of `shoal report` about data
+with labels. With --key, or a key in training, the example's own
 key comes first, below a line that names the columns. An existing output file keeps its owner and
 mode; links are followed, devices and FIFOs are written to.)help";
 
@@ -240,6 +264,10 @@ void AddPredict(CLI::App& app, Run* chosen) {
                   "Tables: column that names the examples, written before each prediction [that of "
                   "the training]")
       ->type_name("COLUMN");
+  sub->add_option(
+         "--report", arguments->report,
+         "HTML page about the predictions of data with labels, as `shoal report` writes it")
+      ->type_name("FILE");
   sub->add_flag("--classes", arguments->classes, "Write the likeliest class of each example");
   sub->add_option("--format", arguments->format,
                   "Format of the files: libsvm, libffm, csv, tsv, jsonl, tfrecord, parquet [of "

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/show_model.h"
 #include "cli/jobs/curves.h"
 #include "cli/jobs/groups.h"
 #include "cli/jobs/job_text.h"
 #include "cli/jobs/open_jobs.h"
+#include "cli/models/show_model.h"
 #include "cli/terminal/curve_chart.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/stall_report.h"

@@ -103,14 +103,16 @@ class Panel {
                          kWidth - kRight);
       out += Text(kLeft - 6, Y(tick) + 4, "end", ShortNumber(tick));
     }
-    const auto [unit, seconds] = TimeUnit(x_.greatest - x_.least);
+    const bool time = panel_.x_title.empty();
+    const auto [unit, seconds] =
+        time ? TimeUnit(x_.greatest - x_.least) : std::pair<std::string_view, double>("", 1);
     for (const double tick : AxisTicks(x_.least / seconds, x_.greatest / seconds, 8)) {
       const double x = X(tick * seconds);
       out += fmt::format("<path d=\"M{:.1f} {:.1f}v5\" stroke=\"#333\"/>\n", x, top_ + kPlot);
       out += Text(x, top_ + kPlot + 18, "middle", ShortNumber(tick));
     }
     out += Text((kLeft + kWidth - kRight) / 2, top_ + kPlot + 34, "middle",
-                "time since the first point, " + std::string(unit));
+                time ? "time since the first point, " + std::string(unit) : panel_.x_title);
     return out + fmt::format(
                      "<path d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\" fill=\"none\" "
                      "stroke=\"#333\"/>\n",
@@ -129,6 +131,11 @@ class Panel {
       if (points.size() == 1)  // a line of one point is not drawn
         out += fmt::format("{:.1f},{:.1f}", X(points[0].seconds) + 2, Y(points[0].value));
       out += "\"/>\n";
+      if (!panel_.dots) continue;
+      for (const CurvePoint& point : points) {
+        out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n",
+                           X(point.seconds), Y(point.value), kColors[i % kColors.size()]);
+      }
     }
     return out;
   }
@@ -173,7 +180,7 @@ std::vector<double> AxisTicks(double least, double greatest, int wanted) {
   return ticks;
 }
 
-std::string PlotSvg(const std::vector<PlotPanel>& panels) {
+std::string PlotElement(const std::vector<PlotPanel>& panels) {
   double height = 10;
   std::string body;
   for (const PlotPanel& panel : panels) {
@@ -182,11 +189,15 @@ std::string PlotSvg(const std::vector<PlotPanel>& panels) {
   }
   height += 10;
   return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" "
       "width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{2}"
       "</svg>\n",
       kWidth, height, body);
+}
+
+std::string PlotSvg(const std::vector<PlotPanel>& panels) {
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + PlotElement(panels);
 }
 
 }  // namespace shoal::cli

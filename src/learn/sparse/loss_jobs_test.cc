@@ -92,6 +92,50 @@ TEST_F(LossJob, Counts) {
   for (const int workers : {1, 3}) EXPECT_LT(Trained(workers).deviance, 1.15) << workers;
 }
 
+// Values far out in their column meet weights that few examples have made, and predict e¹⁴ of a
+// count: that epoch is no divergence, and its errors do not end what is learnt.
+TEST_F(LossJob, CountsOfAColumnWithAHeavyTail) {
+  params_.loss = "poisson";
+  params_.epochs = 0;
+  params_.threads = 1;
+  const auto table = [](uint64_t seed, int count) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    std::string text = "y,id,a,tail\n";
+    for (int i = 0; i < count; ++i) {
+      const double a = normal(random), b = normal(random);
+      const double rate = std::exp(0.5 + 0.3 * a + 0.2 * b);
+      text += fmt::format("{},id{},{},{}\n", std::poisson_distribution<int>(rate)(random), i, a,
+                          std::exp(1.5 * b));
+    }
+    return text;
+  };
+  ASSERT_TRUE(WriteFileAtomically(test_, table(7, 1000)).ok());
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    ASSERT_TRUE(WriteFileAtomically(train_, table(seed, 1500)).ok());
+    EXPECT_LT(Trained(1).deviance, 1.4) << seed;
+  }
+}
+
+// Where threads were not asked for.
+TEST_F(LossJob, LittleDataIsTrainedByOneThread) {
+  params_.loss = "squared";
+  params_.threads = 0;
+  default_threads_ = 4;
+  const auto threads = [&](int count) {
+    Write([](double sum, auto*) { return sum; }, count);
+    EXPECT_TRUE(Run(1, 1)[0].ok());
+    const auto metadata = model::ReadModelMetadata(dir_.path() / "model");
+    return GetIntOr(*FindObject(*metadata, "training"), "threads", 0);
+  };
+  EXPECT_EQ(threads(1000), 1);
+  const int many = static_cast<int>(threads(12000));
+  EXPECT_GT(many, 1);
+  EXPECT_EQ(many, std::min<int64_t>(4, std::filesystem::file_size(train_) >> 18));
+  params_.threads = 3;
+  EXPECT_EQ(threads(1000), 3);
+}
+
 TEST_F(LossJob, HingeSeparates) {
   params_.loss = "hinge";
   Write([](double sum, auto*) { return sum > 0.2 ? "yes" : "no"; });

@@ -162,14 +162,19 @@ Status Collect(std::vector<Part>* parts, Part* all) {
 
 void Measure(Part* all, bool has_labels, size_t classes, Predictions* predictions) {
   if (!has_labels || predictions->examples == 0) return;
-  const Loss& loss = predictions->target.loss;
-  if (loss.kind == LossKind::kSoftmax) {
-    if (all->labelled) predictions->quality = MeasureQuality(all->scored_classes, classes);
-  } else if (loss.predicts_numbers()) {
-    if (all->labelled) predictions->quality = MeasureQuality(predictions->target, all->scored);
-  } else if (MakeBinary(all->scored)) {
-    predictions->quality = MeasureQuality(predictions->target, all->scored);
+  const Target& target = predictions->target;
+  if (target.loss.kind == LossKind::kSoftmax) {
+    if (!all->labelled) return;
+    predictions->quality = MeasureQuality(all->scored_classes, classes);
+    if (std::isfinite(predictions->quality->loss))
+      predictions->assessment = AssessPredictions(all->scored_classes, classes);
+    return;
   }
+  const bool known = target.loss.predicts_numbers() ? all->labelled : MakeBinary(all->scored);
+  if (!known) return;
+  predictions->quality = MeasureQuality(target, all->scored);
+  if (std::isfinite(predictions->quality->loss))
+    predictions->assessment = AssessPredictions(target, all->scored);
 }
 
 }  // namespace

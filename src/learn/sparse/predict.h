@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/examples/examples.h"
+#include "learn/sparse/objective/assessment.h"
 #include "learn/sparse/objective/label_scale.h"
 #include "learn/sparse/objective/quality.h"
 #include "model/factor_model.h"
@@ -29,6 +30,7 @@ struct Predictions {
   // Absent where a label is missing or none of the model's classes (−1, 0 and 1 if they have no
   // names), or CSV has no column of labels.
   std::optional<Quality> quality;
+  std::optional<Assessment> assessment;  // likewise
   // Columns of csv that the model was trained on, but for the label's, and that the data has not:
   // every example is predicted as if their cells were empty.
   std::vector<std::string> missing_columns;

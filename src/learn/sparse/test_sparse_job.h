@@ -202,6 +202,7 @@ class SparseJob : public testing::Test {
     setup.index = index;
     setup.workers = workers_;
     setup.servers = static_cast<int>(servers_.size());
+    setup.default_threads = default_threads_;
     setup.params = params_;
     setup.algorithm = by_field_ ? "ffm" : factorize_ ? "fm" : "logistic";
     setup.params.keep_fields = by_field_;
@@ -294,6 +295,7 @@ class SparseJob : public testing::Test {
   // By worker; empty: as all.
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;
+  int64_t default_threads_ = 1;
   std::array<std::atomic<bool>, 8> stops_{};
   CacheMode cache_data_ = CacheMode::kAuto;
   Duration look_ = std::chrono::seconds(10);

@@ -89,14 +89,17 @@ bool AddValidationLoss(double loss, uint64_t epoch, ValidationState* state) {
 }
 
 Quality MeasureModel(const model::FactorModel& model, const Target& target,
-                     const std::vector<LoadedShard>& shards) {
+                     const std::vector<LoadedShard>& shards, Assessment* assessment) {
   const size_t classes = model.linear.classes();
   if (classes == 1) {
     std::vector<Scored> scored(SizeOf(shards));
     ScoreExamples(shards, [&](const LoadedShard& shard, size_t i, size_t place, Scratch* scratch) {
       scored[place] = {Margin(model, shard.RowOf(i), scratch), shard.set.labels[i]};
     });
-    return MeasureQuality(target, scored);
+    const Quality quality = MeasureQuality(target, scored);
+    if (assessment != nullptr && std::isfinite(quality.loss))
+      *assessment = AssessPredictions(target, scored);
+    return quality;
   }
   std::vector<ScoredClass> scored(SizeOf(shards));
   ScoreExamples(shards, [&](const LoadedShard& shard, size_t i, size_t place, Scratch* scratch) {
@@ -105,11 +108,17 @@ Quality MeasureModel(const model::FactorModel& model, const Target& target,
     ClassMargins(model, shard.RowOf(i), scratch, margins);
     scored[place] = ScoreClass({margins, classes}, static_cast<uint32_t>(shard.set.labels[i]));
   });
-  return MeasureQuality(scored, classes);
+  const Quality quality = MeasureQuality(scored, classes);
+  if (assessment != nullptr && std::isfinite(quality.loss))
+    *assessment = AssessPredictions(scored, classes);
+  return quality;
 }
 
 Status CheckDivergence(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
                        const EpochQuality& quality) {
+  // One count that is predicted by an exponent before it was learnt from may outweigh an epoch.
+  const bool counts = setup.learner->loss().kind == LossKind::kPoisson;
+  if (counts && quality.epoch == 1 && setup.params.epochs > 1) return Status::Ok();
   const double zero = ZeroLoss(*setup.learner, train) * setup.meaning.target.loss_unit();
   if (!(quality.train_loss > kDivergence * zero)) return Status::Ok();
   const bool raw = setup.normalization == Normalization::kNone;

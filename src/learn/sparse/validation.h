@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
+#include "learn/sparse/objective/assessment.h"
 #include "learn/sparse/objective/quality.h"
 #include "learn/sparse/worker.h"
 
@@ -25,9 +26,10 @@ struct ValidationState {
 // Takes the mean loss of an epoch. Whether it is the lowest so far.
 bool AddValidationLoss(double loss, uint64_t epoch, ValidationState* state);
 
-// How good a model is on some examples; a thread for each shard.
+// How good a model is on some examples; a thread for each shard. Fills in `assessment` unless that
+// is null or the loss is not finite.
 Quality MeasureModel(const model::FactorModel& model, const Target& target,
-                     const std::vector<LoadedShard>& shards);
+                     const std::vector<LoadedShard>& shards, Assessment* assessment = nullptr);
 
 // FailedPrecondition if an epoch's training loss is far above that of a constant prediction.
 Status CheckDivergence(const WorkerSetup& setup, const std::vector<LoadedShard>& train,

@@ -26,6 +26,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr int64_t kMostValidatedEpochs = 100;
 constexpr uint64_t kMostClassWeights = 1u << 27;
+constexpr uint64_t kThreadBytes = 256 << 10;  // of files, at least (ADR 391)
 
 // The examples of this worker and, for worker 0, those held out.
 struct Data {
@@ -201,6 +202,17 @@ Status ReadHeldOut(const WorkerSetup& setup, Data* data) {
   return Status::Ok();
 }
 
+// Where threads were not asked for: those that the machine allows, but one alone for little data. A
+// few hundred examples are trained faster than threads meet, so that each thread's part would be
+// learnt as a whole after another's.
+Result<int64_t> ThreadsFor(const WorkerSetup& setup) {
+  if (setup.params.threads > 0) return setup.params.threads;
+  if (setup.default_threads == 1) return int64_t{1};
+  TRY_ASSIGN(const data::Corpus corpus, OpenExamples(setup.sources, setup.format));
+  const uint64_t own = corpus.stored_bytes() / static_cast<uint64_t>(setup.workers);
+  return std::clamp(static_cast<int64_t>(own / kThreadBytes), int64_t{1}, setup.default_threads);
+}
+
 // Where the threads begin: where an earlier life of this worker was, or at the start.
 Result<std::vector<Position>> StartingPositions(const WorkerSetup& setup) {
   const Result<std::string> saved = setup.client->GetProgress(setup.index);
@@ -284,6 +296,10 @@ json::object MetadataOf(const WorkerSetup& setup, const Training& training,
     metadata["validation"] = ToJson(outcome.validation);
   }
   if (outcome.held_out.examples > 0) metadata["held_out"] = ToJson(outcome.held_out);
+  if (outcome.assessment.examples > 0) {
+    metadata["assessment"] =
+        ToJson(outcome.assessment, outcome.held_out.examples > 0 ? "test" : "validation");
+  }
   return metadata;
 }
 
@@ -329,13 +345,13 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
       if (epoch.epoch == outcome->best_epoch) outcome->validation = epoch.validation;
     }
   }
-  if (!data.held_out.empty()) {
-    // With one worker nothing has changed since the last epoch was measured.
-    const bool known =
-        best == nullptr && setup.workers == 1 && !outcome->drained && !training.curve().empty();
-    outcome->held_out = known ? training.curve().back().held_out
-                              : MeasureModel(model, setup.meaning.target, data.held_out);
-    if (std::isnan(outcome->held_out.loss)) return Diverged("held-out loss");
+  const bool tested = !data.held_out.empty();
+  const std::vector<LoadedShard>& assessed = tested ? data.held_out : data.validation;
+  if (!assessed.empty()) {
+    const Quality quality =
+        MeasureModel(model, setup.meaning.target, assessed, &outcome->assessment);
+    if (std::isnan(quality.loss)) return Diverged("held-out loss");
+    if (tested) outcome->held_out = quality;
   }
   return Save(setup, training, model, outcome);
 }
@@ -502,7 +518,7 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   if (setup.index == 0) TRY(CheckOutput(*setup.client, setup.index, setup.output));
   SharedBlobs shared_blobs(setup.client);
   setup.shared_blobs = &shared_blobs;
-  if (setup.params.threads == 0) setup.params.threads = setup.default_threads;
+  TRY_ASSIGN(setup.params.threads, ThreadsFor(setup));
   if (setup.params.deterministic) setup.params.threads = 1;
   if (data::IsTable(setup.format) && setup.params.hash_bits == 0)
     setup.params.hash_bits = kCsvHashBits;

@@ -17,6 +17,7 @@
 #include "learn/sparse/exchange/exchange_meter.h"
 #include "learn/sparse/exchange/part_summary.h"
 #include "learn/sparse/learner.h"
+#include "learn/sparse/objective/assessment.h"
 #include "learn/sparse/objective/label_scale.h"
 #include "learn/sparse/objective/quality.h"
 #include "learn/sparse/params.h"
@@ -79,6 +80,9 @@ struct WorkerOutcome {
   Quality held_out;         // worker 0; examples 0: there are none
   uint64_t best_epoch = 0;  // worker 0: of the model, where there is validation; from 1
   Quality validation;       // likewise: of that epoch
+  // Worker 0: of the held-out examples, else of its own ones that are validated; examples 0: there
+  // are none.
+  Assessment assessment;
   bool drained = false;
   std::string digest;  // of the model; worker 0
 };

@@ -75,7 +75,7 @@ BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
           "shoal show ./model --top 50": "shoal train logistic --data train.svm --output model"}
 
 # Commands whose examples are about files and models; the others' are about jobs.
-MODEL_COMMANDS = ("simulate", "train", "nearest", "analogy", "evaluate", "predict", "doctor", "completion", "version", "data")
+MODEL_COMMANDS = ("simulate", "train", "nearest", "analogy", "evaluate", "predict", "report", "doctor", "completion", "version", "data")
 
 TEXT = "the king and the queen saw the sea and bread in london and paris a man a woman france italy wine silver heaven moses\n" * 300
 SPARSE = "".join(f"{i % 2} 1:{i % 7} {2 + i % 2}:1\n" for i in range(200))

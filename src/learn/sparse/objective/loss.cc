@@ -11,6 +11,11 @@ namespace {
 constexpr std::array<std::string_view, 6> kLossNames = {"logistic", "hinge",   "squared",
                                                         "quantile", "poisson", "softmax"};
 
+// Beyond so many times the label and the mean count (1) the error of a prediction grows no more.
+// Otherwise the square of one error, such as e¹⁴ of a value that lies far out in its column, makes
+// all further steps too short to be of use (ADR 391).
+constexpr float kLargestTimes = 100;
+
 float PoissonRate(float margin) { return std::exp(std::min(margin, kLargestExponent)); }
 
 }  // namespace
@@ -41,7 +46,7 @@ float OtherError(const Loss& loss, float margin, float label) {
     case LossKind::kQuantile:
       return margin >= label ? 1 - loss.quantile : -loss.quantile;
     case LossKind::kPoisson:
-      return PoissonRate(margin) - label;
+      return std::min(PoissonRate(margin), kLargestTimes * (label + 1)) - label;
   }
   return 0;
 }

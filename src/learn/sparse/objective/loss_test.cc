@@ -56,6 +56,15 @@ TEST(SparseLoss, OneWrongStepOfPoissonStaysFinite) {
   EXPECT_TRUE(std::isfinite(LossOf(loss, 1e6f, 3)));
 }
 
+// So that its square does not outweigh all other steps.
+TEST(SparseLoss, TheErrorOfAFarTooLargeCountIsBounded) {
+  const Loss loss{LossKind::kPoisson, 0.5f};
+  EXPECT_FLOAT_EQ(ErrorOf(loss, std::log(90.0f), 0), 90);
+  EXPECT_FLOAT_EQ(ErrorOf(loss, std::log(250.0f), 2), 248);
+  EXPECT_FLOAT_EQ(ErrorOf(loss, 14, 0), 100);
+  EXPECT_FLOAT_EQ(ErrorOf(loss, 14, 2), 298);
+}
+
 TEST(SparseLoss, IsGuessedFromTheLabels) {
   EXPECT_EQ(GuessLossOf({"<=50K", ">50K"}), LossKind::kLogistic);
   EXPECT_EQ(GuessLossOf({"-1", "0", "1"}), LossKind::kLogistic);

@@ -103,8 +103,9 @@ ScoredClass ScoreClass(std::span<const float> margins, uint32_t label) {
   scored.label = label;
   scored.predicted =
       static_cast<uint32_t>(std::max_element(margins.begin(), margins.end()) - margins.begin());
-  if (label < margins.size())
-    scored.log_probability = margins[label] - LogSumExp(margins.data(), margins.size());
+  const float all = LogSumExp(margins.data(), margins.size());
+  scored.confidence = std::exp(margins[scored.predicted] - all);
+  if (label < margins.size()) scored.log_probability = margins[label] - all;
   return scored;
 }
 

@@ -23,6 +23,7 @@ struct ScoredClass {
   float log_probability = 0;  // of `label`
   uint32_t label = 0;
   uint32_t predicted = 0;
+  float confidence = 0;  // probability of `predicted`
 };
 
 inline constexpr double kUnmeasured = std::numeric_limits<double>::quiet_NaN();

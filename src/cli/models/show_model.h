@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
+#include "base/status.h"
 #include "cli/command.h"
+#include "learn/sparse/describe.h"
 
 namespace shoal::cli {
 
@@ -13,6 +16,15 @@ struct ShowModelArguments {
   std::vector<std::string> data;  // files with names of classes; empty: the training data
   int top = 20;
 };
+
+struct DescribedModel {
+  json::object metadata;
+  uint32_t factors = 0;
+  learn::sparse::ModelDescription description;
+};
+
+// Reads the model. InvalidArgument for word vectors.
+Result<DescribedModel> DescribeModelAt(const ShowModelArguments& arguments);
 
 // Whether `path` is the directory of a model, and so no job is meant.
 bool IsModelDirectory(const std::string& path);

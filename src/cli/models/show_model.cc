@@ -1,4 +1,4 @@
-#include "cli/commands/show_model.h"
+#include "cli/models/show_model.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/jobs/job_text.h"
+#include "cli/models/model_metadata.h"
 #include "cli/terminal/report.h"
 #include "learn/sparse/describe.h"
 #include "model/factor_model.h"
@@ -19,60 +20,20 @@ using learn::sparse::FeatureEffect;
 using learn::sparse::ModelDescription;
 
 std::string TextIn(const json::object& object, std::string_view name) {
-  const json::value* const found = object.if_contains(name);
-  if (found == nullptr) return "";
-  return found->is_string() ? EscapedUtf8(found->as_string()) : ToText(*found);
-}
-
-std::vector<std::string> ListIn(const json::object* object, std::string_view name) {
-  std::vector<std::string> list;
-  const json::value* const found = object == nullptr ? nullptr : object->if_contains(name);
-  if (found == nullptr || !found->is_array()) return list;
-  for (const json::value& item : found->as_array()) {
-    if (item.is_string()) list.emplace_back(item.as_string());
-  }
-  return list;
+  return EscapedUtf8(MetadataText(object, name));
 }
 
 std::string Number(double value) { return fmt::format("{:.4g}", value); }
 
-std::string QualityText(const json::object& quality) {
-  std::string text;
-  for (const auto& [name, shown] : {std::pair{"auc", "AUC"},
-                                    {"r2", "R²"},
-                                    {"rmse", "RMSE"},
-                                    {"mae", "MAE"},
-                                    {"pinball", "pinball loss"},
-                                    {"coverage", "coverage"},
-                                    {"deviance", "Poisson deviance"},
-                                    {"hinge", "hinge loss"},
-                                    {"log_loss", "log-loss"},
-                                    {"accuracy", "accuracy"},
-                                    {"macro_f1", "macro F1"}}) {
-    const json::value* const found = quality.if_contains(name);
-    if (found == nullptr || !found->is_number()) continue;
-    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", shown, found->to_number<double>());
-  }
-  return text;
-}
-
 std::string LabelText(const json::object& columns) {
   std::string text = TextIn(columns, "label");
-  const std::vector<std::string> classes = ListIn(&columns, "classes");
+  const std::vector<std::string> classes = MetadataList(&columns, "classes");
   if (classes.size() == 2)
     return text +
            fmt::format(": {} (1) or {} (0)", EscapedUtf8(classes[1]), EscapedUtf8(classes[0]));
   for (size_t i = 0; i < std::min<size_t>(classes.size(), 12); ++i)
     text += (i == 0 ? ": " : ", ") + EscapedUtf8(classes[i]);
   return text + (classes.size() > 12 ? fmt::format(", … ({})", classes.size()) : "");
-}
-
-// What the effects are of.
-std::string UnitText(const std::string& loss) {
-  if (loss == "squared" || loss == "quantile") return "of the predicted number";
-  if (loss == "poisson") return "of the logarithm of the predicted count";
-  if (loss == "softmax") return "of a class's log-odds against the others";
-  return loss == "hinge" ? "of the margin" : "of the log-odds";
 }
 
 std::string EffectsText(const ModelDescription& model, bool scaled) {
@@ -107,9 +68,10 @@ std::string TextOf(const std::string& path, const json::object& metadata,
   facts.push_back({"loss", loss});
   if (const auto* training = FindObject(metadata, "training"); training != nullptr)
     facts.push_back({"trained on", TextIn(*training, "examples") + " examples"});
-  for (const std::string& file : ListIn(data, "files")) facts.push_back({"", EscapedUtf8(file)});
+  for (const std::string& file : MetadataList(data, "files"))
+    facts.push_back({"", EscapedUtf8(file)});
   if (const auto* quality = FindObject(metadata, "held_out"); quality != nullptr)
-    facts.push_back({"held out", QualityText(*quality)});
+    facts.push_back({"held out", MeasuresText(*quality)});
   if (model.classes.empty()) facts.push_back({"bias", Number(model.bias)});
   std::string weights = fmt::format("{} are not 0", model.nonzero);
   if (model.unnamed > 0)
@@ -120,7 +82,7 @@ std::string TextOf(const std::string& path, const json::object& metadata,
   const bool scaled = columns != nullptr && columns->contains("scaling");
   std::string text = Table(facts) + "\n" + EffectsText(model, scaled);
   if (scaled && !model.effects.empty()) {
-    text += "\nEFFECT: change " + UnitText(loss) +
+    text += "\nEFFECT: change " + EffectUnit(loss) +
             " by one deviation of a number, or by a class or a missing cell.\n";
   }
   return text;
@@ -153,24 +115,33 @@ bool IsModelDirectory(const std::string& path) {
   return std::filesystem::is_regular_file(std::filesystem::path(path) / "model.json", ignored);
 }
 
-int ShowModel(const Context& context, const ShowModelArguments& arguments) {
-  const Result<json::object> metadata = model::ReadModelMetadata(arguments.model);
-  if (!metadata.ok()) return PrintError(metadata.status());
-  if (TextIn(*metadata, "algorithm") == "word2vec") {
-    return PrintError(InvalidArgument(arguments.model +
-                                      " holds word vectors; `shoal nearest` and `shoal analogy` "
-                                      "show what they know"));
+Result<DescribedModel> DescribeModelAt(const ShowModelArguments& arguments) {
+  DescribedModel described;
+  TRY_ASSIGN(described.metadata, model::ReadModelMetadata(arguments.model));
+  if (TextIn(described.metadata, "algorithm") == "word2vec") {
+    return InvalidArgument(
+        arguments.model +
+        " holds word vectors; `shoal nearest` and `shoal analogy` show what they "
+        "know");
   }
-  const Result<model::FactorModel> model = model::ReadFactorModel(arguments.model);
-  if (!model.ok()) return PrintError(model.status());
+  TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(arguments.model));
+  described.factors = model.factors;
   learn::sparse::DescribeOptions options;
   options.limit = static_cast<size_t>(arguments.top);
-  options.files =
-      arguments.data.empty() ? ListIn(FindObject(*metadata, "data"), "files") : arguments.data;
-  const auto description = learn::sparse::DescribeModel(*model, *metadata, options);
-  if (!description.ok()) return PrintError(description.status());
-  if (context.json) return PrintResult(ToPrettyText(JsonOf(*metadata, *description)) + "\n");
-  return PrintResult(TextOf(arguments.model, *metadata, *description, model->factors));
+  options.files = arguments.data.empty()
+                      ? MetadataList(FindObject(described.metadata, "data"), "files")
+                      : arguments.data;
+  TRY_ASSIGN(described.description,
+             learn::sparse::DescribeModel(model, described.metadata, options));
+  return described;
+}
+
+int ShowModel(const Context& context, const ShowModelArguments& arguments) {
+  const Result<DescribedModel> model = DescribeModelAt(arguments);
+  if (!model.ok()) return PrintError(model.status());
+  const auto& [metadata, factors, description] = *model;
+  if (context.json) return PrintResult(ToPrettyText(JsonOf(metadata, description)) + "\n");
+  return PrintResult(TextOf(arguments.model, metadata, description, factors));
 }
 
 }  // namespace shoal::cli
