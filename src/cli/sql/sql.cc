@@ -61,15 +61,14 @@ int RunSql(const Context& context, const SqlArguments& arguments) {
 constexpr const char* kSqlFooter = R"help(Examples:
   shoal sql nightly.sql
   shoal sql nightly.sql --set day=2026-11-27
-  shoal sql -e "load csv.`people.csv` as t; !desc t;"
-  shoal sql -e "load csv.`people.csv` as t;
-    train t as LogisticRegression.`income` where label='income' and epochs='5';
-    predict t as LogisticRegression.`income` as p;
-    save overwrite p as csv.`predicted`;"
+  shoal sql -e 'load csv.`people.csv` as t; !desc t;'
+  shoal sql -e 'load csv.`people.csv` as t; train t as LogisticRegression.`income` where label="income";'
+  shoal sql -e 'load csv.`people.csv` as t; save overwrite t as json.`people.json`;'
 
-In a shell the statements stand in single quotes, or the backquotes have a backslash before them.
-`train` runs a job like `shoal train`: it is listed by `shoal jobs`, has logs, and Ctrl-C stops it.
-A script with a syntax error does nothing. The statements are described in docs/sql.md.)help";
+Statements are set, load, select, train, predict, save, include, drop and !commands (docs/sql.md); in a
+shell they stand in single quotes, for their backquotes. `train` runs a job like `shoal train`: it is
+listed by `shoal jobs`, has logs, and Ctrl-C stops it. A script with a syntax error does nothing. The
+rows of the last statement are printed.)help";
 
 }  // namespace
 

@@ -43,8 +43,10 @@ sql::ListedJob Listed(const controller::JobRecord& record) {
   listed.state = job::NameOf(record.state);
   listed.submitted = record.submitted;
   if (record.state != job::JobState::kSucceeded) listed.reason = record.reason;
-  if (const json::object* const learn = FindObject(record.job, "learn"))
-    listed.algorithm = GetStringOr(*learn, "algorithm", "");
+  const json::object* const learn = FindObject(record.job, "learn");
+  const json::object* const algorithm =
+      learn == nullptr ? nullptr : FindObject(*learn, "algorithm");
+  if (algorithm != nullptr) listed.algorithm = GetStringOr(*algorithm, "text", "");
   if (const json::object* const outputs = FindObject(record.job, "outputs"))
     listed.model = GetStringOr(*outputs, "model", "");
   return listed;

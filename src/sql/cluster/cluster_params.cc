@@ -144,15 +144,6 @@ std::vector<std::string> SplitWords(const std::string& text) {
   return words;
 }
 
-Status TakeScript(Span span, OptionList* options, ClusterParams* params) {
-  for (const char* const name : {"pythonScriptPath", "pythonDescPath"}) {
-    if (const auto option = options->Take(name)) params->script = option->value;
-  }
-  if (!params->script.text.empty()) return Status::Ok();
-  return options->script().Error(
-      span, "the parameter pythonScriptPath is missing; it names the script of each task");
-}
-
 Status TakeData(OptionList* options, ClusterParams* params) {
   TRY_ASSIGN(params->local_data, options->TakeFlag("enableDataLocal", false));
   TRY_ASSIGN(params->keep_version, options->TakeFlag("keepVersion", true));
@@ -185,7 +176,9 @@ bool TakeSection(const Option& option, std::string_view section,
 
 Result<ClusterParams> TakeClusterParams(Span span, OptionList* options) {
   ClusterParams params;
-  TRY(TakeScript(span, options, &params));
+  for (const char* const name : {"pythonScriptPath", "pythonDescPath"}) {
+    if (const auto option = options->Take(name)) params.script = option->value;
+  }
   TRY(TakeData(options, &params));
   const ScriptText& script = options->script();
   GroupReader groups(script, span);
@@ -199,6 +192,10 @@ Result<ClusterParams> TakeClusterParams(Span span, OptionList* options) {
       continue;
     return OptionList(script, {option}).RefuseRest(KnownParams());
   }
+  // After the other parameters, one of which may be its misspelt name.
+  if (params.script.text.empty())
+    return script.Error(
+        span, "the parameter pythonScriptPath is missing; it names the script of each task");
   TRY(groups.Finish(&params));
   if (const auto path = params.system.find("pythonPath"); path != params.system.end())
     params.python = path->second;

@@ -132,6 +132,7 @@ FILES = {
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
     "job.yaml": JOB, "nightly.yaml": JOB, "jobs.yaml": SEVERAL, "train.sbatch": SCRIPT, "metronome.json": METRONOME,
     "trainjob.yaml": TRAIN_JOB, "runtime.yaml": RUNTIME, "train.py": "print('trained')\n",
+    "nightly.sql": 'set day = "none" where type="defaultParam";\nload csv.`people.csv` as people;\n!desc people;\n',
     "linear.dmlc": "#!/bin/sh\necho trained\n", "data.conf": "", "test_kv_app": "#!/bin/sh\n",
 }
 PACKED = ("news/a.txt", "new.svm", "clicks/a.svm")  # documents name them with .zst
