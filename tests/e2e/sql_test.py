@@ -118,8 +118,10 @@ save overwrite p as csv.`out`; /* a directory */
         _, err = self.sql("load csv.`people.csv` as t;\ntrain t as FM.`m` where epoch='1';", code=2)
         self.assertIn("shoal: -e:2:25: there is no parameter epoch of fm; did you mean 'epochs'?", err)
         self.assertIn("shoal:   2 | train t as FM.`m` where epoch='1';", err)
-        _, err = self.sql("load csv.`absent.csv` as t;", code=4)
-        self.assertIn("-e:1:10: ", err)
+        _, err = self.sql("load csv.`absent.csv` as t;", code=2)
+        self.assertRegex(err, r"-e:1:10: .*absent.csv does not exist")
+        _, err = self.sql("load csv.`people.csv` as t; predict t as FM.`absent`;", code=4)
+        self.assertIn("-e:1:45: there is no model in", err)
         # The trainer's own check, before a job is made.
         self.sql("load csv.`people.csv` as t; train t as FM.`m` where label='nothing';", code=2)
         code, out, err = self.home.run("sql")

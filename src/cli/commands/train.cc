@@ -97,7 +97,8 @@ learn::TrainRequest RequestOf(const TrainArguments& arguments) {
           .workers = arguments.workers,
           .servers = arguments.servers,
           .checkpoint = arguments.checkpoint,
-          .params = arguments.params};
+          .params = arguments.params,
+          .resources = {}};
 }
 
 int TrainOne(const Context& context, const learn::Algorithm& algorithm,
