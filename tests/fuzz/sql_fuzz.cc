@@ -7,8 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace shoal;
-  const sql::ScriptText script("fuzz.sql",
-                               std::string(reinterpret_cast<const char*>(bytes), size));
+  const sql::ScriptText script("fuzz.sql", std::string(reinterpret_cast<const char*>(bytes), size));
   const auto checked = sql::CheckScript(script);
   if (checked.ok()) return 0;
   const bool told = checked.status().code() == Code::kInvalidArgument &&
