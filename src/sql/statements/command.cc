@@ -33,6 +33,8 @@ Grid ListAlgorithms() {
   Grid grid{{"algorithm", "trainer", "description"}, {}, false};
   for (const SqlAlgorithm& one : SqlAlgorithms())
     grid.rows.push_back({json::string(one.name), json::string(one.learn), json::string(one.doc)});
+  grid.rows.push_back(
+      {"DTFAlg", nullptr, "A script in a TensorFlow cluster of workers and parameter servers"});
   return grid;
 }
 
