@@ -1,12 +1,14 @@
 #include "cli/catalog/catalog_commands.h"
 #include "cli/commands/commands.h"
 #include "cli/internal/internal_commands.h"
+#include "cli/sql/sql_commands.h"
 
 namespace shoal::cli {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
       {"train", "Train", AddTrain},
+      {"sql", "Train", AddSql},
       {"run", "Jobs", AddRun, nullptr, true},
       {"submit", "Jobs", AddSubmit, nullptr, true},
       {"plan", "Jobs", AddPlan},
@@ -58,6 +60,7 @@ const std::vector<Command>& Commands() {
       {"mpi-agent", "", AddMpiAgent, CountArgsBeforeCommand},
       {"learn", "", AddLearn},
       {"gate", "", AddGate},
+      {"sql-query", "", AddSqlQuery},
       {"enter", "", AddEnter, CountArgsBeforeCommand},
   };
   return commands;

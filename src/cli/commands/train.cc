@@ -8,11 +8,8 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <regex>
-#include <sstream>
 
 #include "base/json.h"
-#include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "cli/jobs/engines.h"
 #include "cli/jobs/job_runner.h"
@@ -20,9 +17,8 @@
 #include "cli/jobs/load_job.h"
 #include "cli/terminal/report.h"
 #include "controller/files/expand_data.h"
-#include "data/formats/record_reader.h"
-#include "job/file/parse.h"
 #include "learn/algorithm.h"
+#include "learn/train_job.h"
 #include "model/save_model.h"
 
 namespace shoal::cli {
@@ -92,86 +88,22 @@ void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group
   option->group(param.retired ? "" : group + " [default; range]");  // "": not in --help
 }
 
-constexpr const char* kNoFile = "flags";
-
-// "flags:1:176: roles.worker: …" → "roles.worker: …": removes locations in the generated text.
-std::string WithoutPlaces(std::string text) {
-  static const std::regex place("(^|\n)flags:[0-9]+:[0-9]+: ");
-  return std::regex_replace(text, place, "$1");
-}
-
-std::vector<std::string> FormatsOf(const learn::Algorithm& algorithm) {
-  std::vector<std::string> formats;
-  std::istringstream words{std::string(algorithm.formats)};
-  for (std::string format; words >> format;) formats.push_back(format);
-  return formats;
-}
-
-// "clicks.csv.zst" is csv if the algorithm reads it; otherwise the algorithm's first format.
-std::string FormatByName(const learn::Algorithm& algorithm, const std::string& path) {
-  const std::vector<std::string> formats = FormatsOf(algorithm);
-  const std::string_view named = data::NameOf(data::FormatOfPath(path));
-  const bool read = std::find(formats.begin(), formats.end(), named) != formats.end();
-  return read ? std::string(named) : formats.front();
-}
-
-json::object DataOf(const std::string& format, const std::vector<std::string>& files) {
-  json::array sources;
-  for (const std::string& path : files) sources.emplace_back(path);
-  return {{"source", std::move(sources)}, {"format", format}, {"shard_by", "worker"}};
-}
-
-// Job files are UTF-8, so paths in them must be.
-Status CheckNames(const TrainArguments& arguments) {
-  std::vector<std::string> names = arguments.data;
-  names.insert(names.end(), arguments.test.begin(), arguments.test.end());
-  names.insert(names.end(), {arguments.output, arguments.name});
-  for (const std::string& name : names) {
-    if (!IsUtf8(name))
-      return InvalidArgument("got the name '" + EscapedUtf8(name) +
-                             "', expected UTF-8; rename it, or give a link to it another name");
-  }
-  return Status::Ok();
-}
-
-// Builds the job file that corresponds to the flags, as JSON, which is YAML, so presets and checks
-// are the same.
-Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const TrainArguments& arguments) {
-  TRY(CheckNames(arguments));
-  const int servers = arguments.servers >= 0 ? arguments.servers : (arguments.workers > 1 ? 1 : 0);
-  json::object roles;
-  if (servers > 0) roles["server"] = json::object{{"replicas", servers}, {"follows", "worker"}};
-  roles["worker"] = json::object{{"replicas", arguments.workers}};
-  const std::string format =
-      arguments.format.empty() ? FormatByName(algorithm, arguments.data.front()) : arguments.format;
-  json::object data{{"train", DataOf(format, arguments.data)}};
-  if (!arguments.test.empty()) data["test"] = DataOf(format, arguments.test);
-  std::map<std::string, std::string> params = arguments.params;
-  if (const auto given = params.find("validation");
-      given != params.end() && !given->second.ends_with('%') && algorithm.held_out) {
-    data["validation"] = DataOf(format, {given->second});
-    params.erase(given);
-  }
-  const json::object file{
-      {"name", arguments.name.empty() ? std::string(algorithm.name) : arguments.name},
-      {"framework", "shoal"},
-      {"learn", json::object{{"algorithm", algorithm.name}}},
-      {"data", std::move(data)},
-      {"roles", std::move(roles)},
-      {"checkpoint", json::object{{"every", arguments.checkpoint}}},
-      {"outputs", json::object{{"model", arguments.output}}}};
-  Result<job::Job> parsed = job::ParseJob(ToText(file), kNoFile);
-  if (!parsed.ok()) return InvalidArgument(WithoutPlaces(parsed.status().message()));
-  job::Job job = std::move(*parsed);
-  job.file.clear();
-  for (auto& [name, value] : job.learn) value.line = value.column = 0;
-  for (const auto& [name, text] : params) job.learn[name] = {text, 0, 0};
-  return job;
+learn::TrainRequest RequestOf(const TrainArguments& arguments) {
+  return {.name = arguments.name,
+          .data = arguments.data,
+          .test = arguments.test,
+          .format = arguments.format,
+          .output = arguments.output,
+          .workers = arguments.workers,
+          .servers = arguments.servers,
+          .checkpoint = arguments.checkpoint,
+          .params = arguments.params,
+          .resources = {}};
 }
 
 int TrainOne(const Context& context, const learn::Algorithm& algorithm,
              const TrainArguments& arguments) {
-  Result<job::Job> job = MakeJob(algorithm, arguments);
+  Result<job::Job> job = learn::MakeTrainJob(algorithm, RequestOf(arguments));
   if (!job.ok()) return PrintError(job.status());
   controller::ExpandData(&*job);
   return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
@@ -286,7 +218,7 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
                                               : "Files with examples to train on")
       ->required()
       ->type_name("FILE");
-  if (const auto formats = FormatsOf(algorithm); formats.size() > 1) {
+  if (const auto formats = learn::FormatsOf(algorithm); formats.size() > 1) {
     sub->add_option("--format", arguments->format,
                     fmt::format("Format of the files: {} [from the first file's name, else {}]",
                                 fmt::join(formats, ", "), formats.front()))

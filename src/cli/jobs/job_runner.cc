@@ -211,12 +211,12 @@ int CodeOf(job::JobState state, bool stopped, Code failed_by) {
   return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
 }
 
-int RunInForeground(const Context& context, controller::Jobs* jobs, const job::Job& job,
-                    const std::string& id, const RunOptions& options) {
+Result<RunEnd> RunInForeground(const Context& context, controller::Jobs* jobs, const job::Job& job,
+                               const std::string& id, const RunOptions& options) {
   DiscardIfStdoutIsClosed();
   ForegroundRun foreground(context, jobs, job, options);
   const Result<controller::JobRecord> ended = foreground.RunToEnd(id);
-  if (!ended.ok()) return PrintError(ended.status());
+  if (!ended.ok()) return ended.status();
   const Status shown = foreground.written();
   const std::string sentence =
       EndSentence(*ended, job, foreground.stopped_by(), foreground.saved());
@@ -226,18 +226,25 @@ int RunInForeground(const Context& context, controller::Jobs* jobs, const job::J
     foreground.PrintSentence(sentence, is_result);
   const int code = CodeOf(ended->state, !foreground.stopped_by().empty(), foreground.failed_by());
   const Status said = foreground.written();
-  return code == 0 && !said.ok() ? ExitCodeOf(said.code()) : code;
+  return RunEnd{code == 0 && !said.ok() ? ExitCodeOf(said.code()) : code, *ended};
+}
+
+int CodeOfRun(const Result<RunEnd>& end) {
+  return end.ok() ? end->exit_code : PrintError(end.status());
 }
 
 }  // namespace
 
-int RunJob(const Context& context, job::Job job, const RunOptions& options) {
+Result<RunEnd> RunJobToEnd(const Context& context, job::Job job, const RunOptions& options) {
   std::error_code error;
   const std::string here = std::filesystem::current_path(error).string();
   job::ResolvePaths({}, here, here, &job);
-  const auto jobs = OpenJobs(context);
-  if (!jobs.ok()) return PrintError(jobs.status());
-  return RunInForeground(context, jobs->get(), job, "", options);
+  TRY_ASSIGN(const auto jobs, OpenJobs(context));
+  return RunInForeground(context, jobs.get(), job, "", options);
+}
+
+int RunJob(const Context& context, job::Job job, const RunOptions& options) {
+  return CodeOfRun(RunJobToEnd(context, std::move(job), options));
 }
 
 int ResumeJob(const Context& context, const std::string& prefix, const RunOptions& options) {
@@ -254,7 +261,8 @@ int ResumeJob(const Context& context, const std::string& prefix, const RunOption
     const Status readable = learn::CheckDataFiles(*job, WhereDataIs(record.engine, *job));
     if (!readable.ok()) return PrintError(InvalidArgument(readable.message()).With(record.id));
   }
-  return RunInForeground(context, jobs->get(), *job, record.id, {options.quiet, record.engine});
+  return CodeOfRun(
+      RunInForeground(context, jobs->get(), *job, record.id, {options.quiet, record.engine}));
 }
 
 }  // namespace shoal::cli

@@ -134,6 +134,7 @@ FILES = {
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
     "job.yaml": JOB, "nightly.yaml": JOB, "jobs.yaml": SEVERAL, "train.sbatch": SCRIPT, "metronome.json": METRONOME,
     "trainjob.yaml": TRAIN_JOB, "runtime.yaml": RUNTIME, "train.py": "print('trained')\n",
+    "nightly.sql": 'set day = "none" where type="defaultParam";\nload csv.`people.csv` as people;\n!desc people;\n',
     "linear.dmlc": "#!/bin/sh\necho trained\n", "data.conf": "", "test_kv_app": "#!/bin/sh\n",
     "people.parquet": parquet({name: [row[i] if name == "zip" else int(row[i]) for row in ROWS[1:]] for i, name in enumerate(ROWS[0])}),
     "articles.parquet": parquet({"title": ["a", "b"], "body": ["the sea", "the king"]}),

@@ -1,0 +1,12 @@
+// The registrations of `shoal sql` and of the hidden command that runs its queries, listed in
+// command_table.cc.
+#pragma once
+
+#include "cli/command.h"
+
+namespace shoal::cli {
+
+void AddSql(CLI::App& app, Run* chosen);
+void AddSqlQuery(CLI::App& app, Run* chosen);
+
+}  // namespace shoal::cli

@@ -1,0 +1,150 @@
+// Runs the files tests/lang/*.test against a session whose jobs are recorded and not run.
+//
+// A file is a sequence of blocks, separated by empty lines; lines that begin with '#' are comments.
+//   file NAME          content of a file in ${dir}, up to the empty line
+//   statement ok       statements that succeed
+//   statement error    statements, "----", and what the error's message begins with
+//   query              statements, "----", and what they show: a line of names, lines of values,
+//                      separated by '|', and the notes as "note: …"
+//   job                "----" is followed by lines that the last job's JSON contains
+// `${dir}` in statements is a variable with a directory of the file's own; in expectations it is
+// replaced, but not in the lines of the script that messages show. The script's name is "test".
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/file.h"
+#include "job/spec/json.h"
+#include "sql/session/session.h"
+#include "sql/tables/row_writer.h"
+#include "sql/testing/fake_host.h"
+
+namespace shoal::sql {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Block {
+  std::string kind;
+  size_t line = 0;  // of the kind
+  std::string body;
+  std::string expected;
+};
+
+std::vector<Block> ReadBlocks(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<Block> blocks;
+  std::string line;
+  bool open = false, after = false;
+  for (size_t number = 1; std::getline(file, line); ++number) {
+    if (line.starts_with('#') && !open) continue;
+    if (line.empty()) {
+      open = after = false;
+      continue;
+    }
+    if (!open) {
+      blocks.push_back({line, number, "", ""});
+      open = true;
+      continue;
+    }
+    if (line == "----" && !after) {
+      after = true;
+      continue;
+    }
+    (after ? blocks.back().expected : blocks.back().body) += line + "\n";
+  }
+  return blocks;
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// An expected message: without the line end at its end, and with the directory in its first line.
+std::string ExpectedError(const std::string& text, const std::string& directory) {
+  const size_t first = std::min(text.find('\n'), text.size());
+  std::string error = Replaced(text.substr(0, first), "${dir}", directory) + text.substr(first);
+  if (error.ends_with('\n')) error.pop_back();
+  return error;
+}
+
+std::string TextOf(const FakeHost& host) {
+  std::string text;
+  for (const Grid& grid : host.shown) {
+    for (size_t i = 0; i < grid.columns.size(); ++i) text += (i > 0 ? "|" : "") + grid.columns[i];
+    text += "\n";
+    for (const auto& row : grid.rows) {
+      for (size_t i = 0; i < row.size(); ++i) text += (i > 0 ? "|" : "") + ValueText(row[i]);
+      text += "\n";
+    }
+    if (grid.more) text += "…\n";
+  }
+  for (const std::string& note : host.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+class Language : public testing::TestWithParam<std::string> {
+ protected:
+  void RunBlock(const Block& block) {
+    SCOPED_TRACE("line " + std::to_string(block.line));
+    const std::string expected = Replaced(block.expected, "${dir}", dir_.path().string());
+    if (block.kind.starts_with("file ")) {
+      std::ofstream(dir_.path() / block.kind.substr(5)) << block.body;
+      return;
+    }
+    host_.shown.clear();
+    host_.notes.clear();
+    const Status status = session_.Run(std::make_shared<const ScriptText>("test", block.body));
+    if (block.kind == "statement error") {
+      ASSERT_FALSE(status.ok()) << block.body;
+      EXPECT_THAT(status.message(),
+                  testing::StartsWith(ExpectedError(block.expected, dir_.path().string())))
+          << block.body;
+      return;
+    }
+    ASSERT_TRUE(status.ok()) << status.message();
+    if (block.kind == "query") {
+      EXPECT_EQ(TextOf(host_), expected) << block.body;
+    } else if (block.kind == "job") {
+      ASSERT_FALSE(host_.jobs.empty());
+      const std::string text = job::ToJsonText(host_.jobs.back());
+      std::istringstream lines(expected);
+      for (std::string line; std::getline(lines, line);)
+        EXPECT_THAT(text, testing::HasSubstr(line));
+    } else {
+      ASSERT_EQ(block.kind, "statement ok");
+    }
+  }
+
+  TempDir dir_ = *TempDir::Create("shoal-lang");
+  FakeHost host_;
+  Session session_{&host_};
+};
+
+TEST_P(Language, BehavesAsItsFileSays) {
+  session_.SetVariable("dir", dir_.path().string());
+  const auto blocks = ReadBlocks(fs::path(SHOAL_LANGUAGE_TESTS) / GetParam());
+  ASSERT_FALSE(blocks.empty());
+  for (const Block& block : blocks) RunBlock(block);
+}
+
+std::vector<std::string> Files() {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(SHOAL_LANGUAGE_TESTS)) {
+    if (entry.path().extension() == ".test") files.push_back(entry.path().filename().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Language, testing::ValuesIn(Files()),
+                         [](const auto& file) { return fs::path(file.param).stem().string(); });
+
+}  // namespace
+}  // namespace shoal::sql

@@ -1,0 +1,151 @@
+#include "sql/query/query_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/file.h"
+#include "sql/query/duckdb_library.h"
+
+namespace shoal::sql {
+namespace {
+
+std::string ListLiteral(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) list += (list.size() > 1 ? "," : "") + SqlLiteral(text);
+  return list + "]";
+}
+
+json::object ErrorAnswer(Code code, const std::string& message, int64_t position = -1) {
+  return {{"code", static_cast<int>(code)}, {"error", message}, {"position", position}};
+}
+
+// The settings after which only the request's files can be read, and which the query cannot undo.
+std::vector<std::string> SandboxStatements(const QueryRequest& request) {
+  const auto bytes = [](uint64_t count) { return SqlLiteral(std::to_string(count) + "B"); };
+  return {
+      "SET errors_as_json = true",
+      "SET autoinstall_known_extensions = false",
+      "SET autoload_known_extensions = false",
+      "SET allowed_paths = " + ListLiteral(request.files),
+      "SET allowed_directories = [" + SqlLiteral(request.directory + "/") + "]",
+      "SET temp_directory = " + SqlLiteral(request.directory + "/spill"),
+      "SET max_temp_directory_size = " + bytes(request.spill_bytes),
+      "SET memory_limit = " + bytes(request.memory_bytes),
+      "SET threads = " + std::to_string(request.threads),
+      "SET preserve_insertion_order = true",
+      "SET enable_external_access = false",
+      "SET lock_configuration = true",
+  };
+}
+
+// What the system can withhold from the process; DuckDB's own settings withhold the rest.
+void LimitProcess(const QueryRequest& request) {
+  const struct rlimit none = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  // DuckDB keeps to its memory_limit; this is for what it does not count.
+  const rlim_t data = 2 * request.memory_bytes + (rlim_t{1} << 30);
+  const struct rlimit memory = {data, data};
+  ::setrlimit(RLIMIT_DATA, &memory);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  // Refused in some containers; a query has no function that opens a connection anyway.
+  const int refused = ::unshare(::geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET);
+  static_cast<void>(refused);
+}
+
+}  // namespace
+
+std::string SqlLiteral(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'') literal += '\'';
+    literal += c;
+  }
+  return literal + "'";
+}
+
+json::object ToJson(const QueryRequest& request) {
+  return {{"library", request.library},
+          {"directory", request.directory},
+          {"files", json::array(request.files.begin(), request.files.end())},
+          {"views", json::array(request.views.begin(), request.views.end())},
+          {"query", request.query},
+          {"memory", request.memory_bytes},
+          {"spill", request.spill_bytes},
+          {"threads", request.threads}};
+}
+
+Result<QueryRequest> ParseQueryRequest(const json::object& object) {
+  QueryRequest request;
+  TRY_ASSIGN(request.library, GetString(object, "library"));
+  TRY_ASSIGN(request.directory, GetString(object, "directory"));
+  TRY_ASSIGN(request.query, GetString(object, "query"));
+  TRY_ASSIGN(const int64_t memory, GetInt(object, "memory"));
+  TRY_ASSIGN(const int64_t spill, GetInt(object, "spill"));
+  TRY_ASSIGN(const int64_t threads, GetInt(object, "threads"));
+  request.memory_bytes = static_cast<uint64_t>(memory);
+  request.spill_bytes = static_cast<uint64_t>(spill);
+  request.threads = static_cast<uint64_t>(threads);
+  for (auto* const list : {&request.files, &request.views}) {
+    const char* const name = list == &request.files ? "files" : "views";
+    const auto field = object.find(name);
+    if (field == object.end() || !field->value().is_array())
+      return InvalidArgument(std::string(name) + ": missing");
+    for (const json::value& text : field->value().get_array()) {
+      if (!text.is_string()) return InvalidArgument(std::string(name) + ": expected texts");
+      list->emplace_back(text.get_string());
+    }
+  }
+  return request;
+}
+
+json::object RunQueryRequest(const QueryRequest& request) {
+  auto opened = DuckDb::Open(request.library);
+  if (!opened.ok()) {
+    const std::string sentence =
+        "queries need DuckDB's library libduckdb.so, version 1.2 or later: name it with "
+        "SHOAL_DUCKDB=/path/libduckdb.so, or put it beside this program, in ../lib or where the "
+        "system's loader looks (docs/sql.md tells where it comes from); " +
+        opened.status().message();
+    return ErrorAnswer(Code::kFailedPrecondition, sentence);
+  }
+  DuckDb& duck = **opened;
+  DuckDbError error;
+  for (const std::string& statement : SandboxStatements(request)) {
+    // An older or newer DuckDB without one of the settings is no sandbox.
+    if (!duck.Execute(statement, &error))
+      return ErrorAnswer(Code::kFailedPrecondition, "DuckDB " + duck.version() + " refuses `" +
+                                                        statement.substr(0, 80) +
+                                                        "`: " + error.message);
+  }
+  for (const std::string& view : request.views) {
+    if (!duck.Execute(view, &error)) return ErrorAnswer(Code::kInvalidArgument, error.message);
+  }
+  if (!duck.CheckSelect(request.query, &error))
+    return ErrorAnswer(Code::kInvalidArgument, error.message, error.position);
+  // A line of its own, for a query that ends with a comment.
+  const std::string copy = "COPY (" + request.query + "\n) TO " +
+                           SqlLiteral(request.directory + "/" + kResultFile) + " (FORMAT parquet)";
+  if (!duck.Execute(copy, &error)) return ErrorAnswer(Code::kAborted, error.message);
+  return {};
+}
+
+int RunQueryProcess() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Result<std::string> text = ReadFile("/dev/stdin", kMaxRequest);
+  if (!text.ok()) return 2;
+  const Result<json::object> object = ParseJsonObject(*text);
+  if (!object.ok()) return 2;
+  const Result<QueryRequest> request = ParseQueryRequest(*object);
+  if (!request.ok()) return 2;
+  LimitProcess(*request);
+  const json::object answer = RunQueryRequest(*request);
+  const bool told = WriteAll(STDOUT_FILENO, ToText(answer)).ok();
+  ::_exit(told ? 0 : 1);  // DuckDB's threads and the library's destructors are not waited for
+}
+
+}  // namespace shoal::sql

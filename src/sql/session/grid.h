@@ -1,0 +1,17 @@
+// Rows that a statement shows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace shoal::sql {
+
+struct Grid {
+  std::vector<std::string> columns;
+  std::vector<std::vector<json::value>> rows;  // as many values as columns
+  bool more = false;                           // there are rows after these
+};
+
+}  // namespace shoal::sql

@@ -1,0 +1,245 @@
+"""`shoal sql`: load, train, predict, save and show; jobs that are those of `shoal train`; clusters of a user's script; queries."""
+import csv
+import glob
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+import harness  # noqa: E402
+
+
+def write_people(path, count, seed):
+    rng = random.Random(seed)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("id,age,town,income\n")
+        for i in range(count):
+            age, town = rng.randrange(18, 80), rng.randrange(3)
+            f.write(f"{i},{age},town{town},{'high' if age + 10 * town + rng.gauss(0, 3) > 55 else 'low'}\n")
+
+
+# Of queries, which need DuckDB's library.
+LIBRARY = {"SHOAL_DUCKDB": os.environ.get("SHOAL_DUCKDB", "")}
+
+# Saves what it was told, and how many rows it got.
+SCRIPT = """
+import json, os, sys
+import mlsql
+isp = mlsql.internal_system_param
+role = json.loads(isp["roleSpec"])
+cluster = json.loads(isp["clusterSpec"])
+rows = []
+for name in sorted(os.listdir(isp["tempDataLocalPath"])):
+    with open(os.path.join(isp["tempDataLocalPath"], name)) as f:
+        rows += [json.loads(line) for line in f]
+streamed = sum(len(some) for some in mlsql.read_data()(max_records=2))
+print("ROLE", role["jobName"], role["taskIndex"], flush=True)
+if role["jobName"] == "ps":
+    import time
+    while True:
+        time.sleep(60)  # as server.join() does
+if mlsql.fit_param.get("fail") == "true":
+    sys.exit("no luck")
+os.makedirs(isp["tempModelLocalPath"])
+with open(os.path.join(isp["tempModelLocalPath"], "seen.json"), "w") as f:
+    json.dump({"role": role, "cluster": cluster, "rows": rows, "streamed": streamed, "fit": mlsql.fit_param,
+               "validate": mlsql.validate_data, "tf": json.loads(os.environ["TF_CONFIG"])}, f)
+"""
+
+
+class Sql(unittest.TestCase):
+    def setUp(self):
+        self.home = harness.Home()
+        self.addCleanup(self.home.__exit__)
+        write_people(self.home.path("people.csv"), 3000, 1)
+
+    def sql(self, statements, *arguments, code=0, env=None):
+        got, out, err = self.home.run("sql", "-e", statements, *arguments, seconds=120, env=env or LIBRARY)
+        self.assertEqual(got, code, out + err)
+        return out, err
+
+    def events(self, statements, *arguments):
+        out, _ = self.sql(statements, "--json", *arguments)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def test_load_train_predict_save(self):
+        with open(self.home.path("all.sql"), "w", encoding="utf-8") as f:
+            f.write("""-- the whole way
+set model = "income";
+load csv.`people.csv` where header="true" as t;
+train t as LogisticRegression.`${model}` where label="income" and key="id" and epochs="5";
+predict t as LogisticRegression.`${model}` as p;
+save overwrite p as csv.`out`; /* a directory */
+!show tables; !show jobs; !show models;
+""")
+        code, out, err = self.home.run("sql", "all.sql", seconds=120,)
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("saved 3000 rows", err)
+        parts = sorted(os.listdir(self.home.path("out")))
+        self.assertEqual(parts, ["_SUCCESS", "part-00000.csv"])
+        with open(self.home.path("out", "part-00000.csv"), encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+        self.assertEqual(len(rows), 3000)
+        right = sum(row["income"] == row["prediction"] for row in rows)
+        self.assertGreater(right, 2500)
+        self.assertTrue(all(0 <= float(row["probability"]) <= 1 for row in rows))
+        # The job is one of `shoal train`, and its model one of `shoal predict`.
+        code, jobs, _ = self.home.run("jobs", "--json", "--all")
+        job = json.loads(jobs.splitlines()[0])
+        self.assertEqual((job["name"], job["state"]), ("logistic", "succeeded"))
+        self.assertIn(job["id"], out)
+        code, out, err = self.home.run("predict", self.home.path("income"), "--data", self.home.path("people.csv"))
+        self.assertEqual(code, 0, err)
+
+    def test_results_as_json(self):
+        events = self.events("load csv.`people.csv` as t;", "--rows", "2")
+        self.assertEqual(events[0]["columns"], ["id", "age", "town", "income"])
+        self.assertEqual(len(events[0]["rows"]), 2)
+        self.assertTrue(events[0]["more"])
+        events = self.events("load csv.`people.csv` as t; train t as FM.`m` where label='income' and epochs=1 as r;")
+        self.assertEqual([e["event"] for e in events].count("done"), 1)
+        result = dict(zip(events[-1]["columns"], events[-1]["rows"][0]))
+        self.assertEqual((result["alg"], result["status"], result["algIndex"]), ("FM", "success", 0))
+        self.assertEqual(result["modelPath"], self.home.path("m"))
+        self.assertEqual(json.loads(result["trainParams"]), {"label": "income", "epochs": "1"})
+
+    def test_versions(self):
+        train = "load csv.`people.csv` as t; train t as FM.`m` where label='income' and epochs=1 and keepVersion='true';"
+        self.sql(train + train)
+        self.assertEqual(sorted(os.listdir(self.home.path("m"))), ["_model_0", "_model_1"])
+        self.sql("load csv.`people.csv` as t; predict t as FM.`m` as p; save p as csv.`p.csv`;")
+
+    def test_errors_have_places_and_codes(self):
+        _, err = self.sql("load csv.`people.csv` as t;\ntrain t as FM.`m` where epoch='1';", code=2)
+        self.assertIn("shoal: -e:2:25: there is no parameter epoch of fm; did you mean 'epochs'?", err)
+        self.assertIn("shoal:   2 | train t as FM.`m` where epoch='1';", err)
+        _, err = self.sql("load csv.`absent.csv` as t;", code=2)
+        self.assertRegex(err, r"-e:1:10: .*absent.csv does not exist")
+        _, err = self.sql("load csv.`people.csv` as t; predict t as FM.`absent`;", code=4)
+        self.assertIn("-e:1:45: there is no model in", err)
+        # The trainer's own check, before a job is made.
+        self.sql("load csv.`people.csv` as t; train t as FM.`m` where label='nothing';", code=2)
+        code, out, err = self.home.run("sql")
+        self.assertEqual(code, 2)
+        self.assertIn("expected either a FILE", err)
+        code, _, _ = self.home.run("jobs", "--json", "--all")
+        self.assertEqual(code, 0)
+
+    def test_ctrl_c_stops_the_job_and_the_script(self):
+        process = self.home.start("sql", "-e", "load csv.`people.csv` as t; train t as FM.`m` where label='income' and epochs=1000; "
+                                  "save t as csv.`never`;", "--json")
+        self.assertTrue(harness.poll_until(lambda: '"progress"' in harness.said(process), 60), harness.said(process))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 130, harness.said(process))
+        self.assertFalse(os.path.exists(self.home.path("never")))
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_closed_standard_output_fails(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([self.home.binary, "sql", "-e", "!show formats;"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  env=self.home.environ(), check=False, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("standard output", done.stderr)
+
+    def cluster(self, extra="", *arguments, code=0):
+        with open(self.home.path("script.py"), "w", encoding="utf-8") as f:
+            f.write(SCRIPT)
+        return self.sql("""
+load csv.`people.csv` as t;
+load jsonStr.`some` as v;
+train t as DTFAlg.`dtf` where pythonScriptPath="script.py" and `systemParam.pythonPath`="python3" and validateTable="v"
+  and `kafkaParam.bootstrap.servers`="127.0.0.1:9092" and `kafkaParam.topic`="x"
+  and `fitParam.0.jobName`="ps" and `fitParam.0.taskIndex`="0"
+  and `fitParam.1.jobName`="worker" and `fitParam.1.taskIndex`="1" and `fitParam.1.lr`="0.1"
+  and `fitParam.2.jobName`="worker" and `fitParam.2.taskIndex`="0" %s as r;
+""" % extra, "--set", 'some={"a":1}', *arguments, code=code)
+
+    def seen(self, version, group):
+        with open(self.home.path("dtf", version, "model", str(group), "seen.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    def test_a_cluster_of_a_script(self):
+        self.cluster('and enableDataLocal="true"')
+        first, second = self.seen("_model_0", 2), self.seen("_model_0", 1)
+        self.assertEqual(first["role"], {"jobName": "worker", "taskIndex": 0})
+        self.assertEqual(second["role"], {"jobName": "worker", "taskIndex": 1})
+        self.assertEqual(first["cluster"], second["cluster"])
+        self.assertEqual((len(first["cluster"]["worker"]), len(first["cluster"]["ps"])), (2, 1))
+        self.assertEqual(first["cluster"], {k: first["tf"]["cluster"][k] for k in ("worker", "ps")})
+        self.assertEqual(len(first["rows"]) + len(second["rows"]), 3000)
+        self.assertEqual(sorted(row["id"] for row in first["rows"] + second["rows"]), list(range(3000)))
+        self.assertEqual(second["fit"]["lr"], "0.1")
+        self.assertNotIn("lr", first["fit"])
+        self.assertEqual(first["validate"], [{"a": 1}])
+        self.assertEqual(self.home.leftovers(), [])
+        # Rows by read_data(): all of them for each task; the next version.
+        self.cluster()
+        self.assertEqual(self.seen("_model_1", 1)["streamed"], 3000)
+        self.assertEqual(glob.glob(self.home.path(".dtf.*")), [])
+
+    def test_a_failed_worker_ends_the_statement(self):
+        _, err = self.cluster('and `fitParam.2.fail`="true"', code=1)
+        self.assertIn("no luck", err)
+        self.assertFalse(os.path.exists(self.home.path("dtf")))
+        self.assertEqual(glob.glob(self.home.path(".dtf.*")), [])
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_a_query_without_the_library(self):
+        _, err = self.sql("load csv.`people.csv` as t; select * from t as s;", code=1,
+                          env={"SHOAL_DUCKDB": self.home.path("absent.so")})
+        self.assertIn("-e:1:29: queries need DuckDB's library libduckdb.so", err)
+
+
+@unittest.skipUnless(os.environ.get("SHOAL_DUCKDB"), "SHOAL_DUCKDB names no libduckdb.so")
+class Queries(unittest.TestCase):
+    setUp, sql, events = Sql.setUp, Sql.sql, Sql.events
+
+    def rows(self, statements):
+        return self.events(statements)[-1]["rows"]
+
+    def test_select(self):
+        rows = self.rows("load csv.`people.csv` as t; select town, count(*) n, avg(age) * 1.5 a from `t` group by town order by town as s;")
+        self.assertEqual([row[0] for row in rows], ["town0", "town1", "town2"])
+        self.assertEqual(sum(row[1] for row in rows), 3000)
+        rows = self.rows("load csv.`people.csv` as t; select id, age from t where id < 3 as a; "
+                         "select t.id, town, null as nothing from t join a on a.id = t.id order by 1 as b;")
+        self.assertEqual([row[0] for row in rows], [0, 1, 2])
+        rows = self.rows("load csv.`people.csv` as t; select * from t where false as none;")
+        self.assertEqual(rows, [])
+        self.sql("load csv.`people.csv` as t; select age, income from t where age > 20 as s; "
+                 "train s as LogisticRegression.`m` where label='income' and epochs=2; save s as csv.`s.csv`;")
+
+    def test_errors_point_into_the_query(self):
+        _, err = self.sql("load csv.`people.csv` as t;\nselect id, -- first\n  agee from t as s;", code=2)
+        self.assertIn("-e:3:3: ", err)
+        self.assertIn("agee", err)
+
+    def test_the_sandbox(self):
+        for query in ("select * from read_csv('/etc/passwd')", "select * from '/etc/passwd'", "select * from glob('/*')",
+                      "select * from read_text('/proc/self/environ')", "select 1; drop view t", "select 1) to '/tmp/x' (format csv"):
+            code, out, err = self.home.run("sql", "-e", "load csv.`people.csv` as t; " + query + " as s;",)
+            self.assertNotEqual(code, 0, query + out)
+            self.assertNotIn("root:", out + err)
+
+    def test_limits(self):
+        forever = "select count(*) from range(1000000000000) a, range(1000000) b as s;"
+        _, err = self.sql("set query.time = '1s'; " + forever, code=1)
+        self.assertIn("the query ran longer than its limit of 1", err)
+        _, err = self.sql("set query.memory = '64Mi'; select list(range) l from range(100000000) as s;", code=1)
+        self.assertIn("-e:1:28: ", err)
+
+    def test_ctrl_c_ends_a_query(self):
+        process = self.home.start("sql", "-e", "select count(*) from range(1000000000000) a, range(1000000) b as s;", env=LIBRARY)
+        self.assertTrue(harness.poll_until(lambda: any("sql-query" in found.argv for found in self.home.processes()), 30))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(30), 130, harness.said(process))
+        self.assertEqual(self.home.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
