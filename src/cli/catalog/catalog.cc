@@ -389,7 +389,8 @@ void AddCreate(CLI::App* parent, const Adder& adder) {
   sub->add_option("--location", a->sources, "Below which its tables' sources lie; ends with '/'")
       ->required();
   a = adder.Add(create, "table", "Make a table over objects", &CreateTable,
-                "shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv' --credentials ads-s3",
+                "shoal catalog create table ads.clicks --source 's3://bucket/ads/part-*.csv' "
+                "--credentials ads-s3",
                 &sub);
   sub->add_option("NAME", a->name, "DATABASE.TABLE")->required();
   sub->add_option("--source", a->sources, "Path, URI or pattern")->required();

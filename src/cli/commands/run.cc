@@ -101,9 +101,9 @@ int RunAll(const Context& context, const RunArguments& arguments,
   for (const importer::JobInFile& one : jobs) {
     const auto loaded = LoadOne(arguments, std::to_string(one.document));
     if (!loaded.ok()) return PrintError(loaded.status());
-    const Status valid =
-        *server ? CheckJobForServer(loaded->job(), loaded->imported.places)
-                : CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
+    const Status valid = *server
+                             ? CheckJobForServer(loaded->job(), loaded->imported.places)
+                             : CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
     if (!valid.ok()) return PrintError(valid);
   }
   for (size_t i = 0; i < jobs.size(); ++i) {

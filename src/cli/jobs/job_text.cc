@@ -1,5 +1,7 @@
 #include "cli/jobs/job_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cli/terminal/styled_line.h"
@@ -23,8 +25,27 @@ std::string Ago(WallTime then, WallTime now) {
   return FormatDuration(std::max(Duration(0), Duration(now - then))) + " ago";
 }
 
-std::string Table(const std::vector<std::vector<std::string>>& rows) {
+namespace {
+
+// A cell of one line: names of files and the like may hold line breaks, which would make rows of
+// their own.
+std::string OneLine(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool breaks = c >= '\n' && c <= '\r';
+    line += breaks ? fmt::format("\\x{:02x}", c) : std::string(1, c);
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string Table(const std::vector<std::vector<std::string>>& given) {
+  std::vector<std::vector<std::string>> rows = given;
   std::vector<int> widths;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = OneLine(cell);
+  }
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Columns(row[i]));

@@ -17,7 +17,7 @@ std::string RunTime(const controller::JobRecord& job, WallTime now, Duration sus
 std::string Ago(WallTime then, WallTime now);
 
 // Formats columns of equal width, separated by two spaces, with the first row as heading and
-// without trailing spaces.
-std::string Table(const std::vector<std::vector<std::string>>& rows);
+// without trailing spaces. Line breaks in cells become \xNN.
+std::string Table(const std::vector<std::vector<std::string>>& given);
 
 }  // namespace shoal::cli

@@ -130,9 +130,9 @@ Status CheckJobForServer(const job::Job& job, const job::FieldLocations& places)
   controller::JobValidation validation = ValidationOf(learn::DataLocation::kRemote, places);
   validation.to_server = true;
   // What a table holds, and in which format, is the catalogue's.
-  const bool tables = std::any_of(job.data.begin(), job.data.end(), [](const job::DataSource& data) {
-    return !data.table.empty() && data.sources.empty();
-  });
+  const bool tables = std::any_of(
+      job.data.begin(), job.data.end(),
+      [](const job::DataSource& data) { return !data.table.empty() && data.sources.empty(); });
   if (tables) validation.learn = [](const job::Job&) { return Status::Ok(); };
   return controller::ValidateJob(job, validation);
 }
