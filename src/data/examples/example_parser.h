@@ -54,27 +54,10 @@ struct FeatureValue {
   uint16_t field = 0;
 };
 
-// Stable. Short lines, as tables have them, are sorted by insertion: std::stable_sort allocates,
-// and moves each element by a call.
-inline void SortByFeature(std::vector<FeatureValue>* line) {
-  constexpr size_t kShort = 64;
-  if (line->size() > kShort) {
-    std::stable_sort(line->begin(), line->end(),
-                     [](const auto& a, const auto& b) { return a.feature < b.feature; });
-    return;
-  }
-  FeatureValue* const all = line->data();
-  for (size_t i = 1; i < line->size(); ++i) {
-    const FeatureValue one = all[i];
-    size_t to = i;
-    for (; to > 0 && all[to - 1].feature > one.feature; --to) all[to] = all[to - 1];
-    all[to] = one;
-  }
-}
-
 // Sorts by feature and adds up values of equal features, under the field of the first.
 inline void SortAndMerge(std::vector<FeatureValue>* line) {
-  SortByFeature(line);
+  std::stable_sort(line->begin(), line->end(),
+                   [](const auto& a, const auto& b) { return a.feature < b.feature; });
   size_t size = 0;
   for (const FeatureValue& one : *line) {
     if (size > 0 && (*line)[size - 1].feature == one.feature) {

@@ -32,7 +32,6 @@ constexpr uint64_t kTurnExamples = 128;  // ADR 201: of a worker, at least, in e
 constexpr uint64_t kReplayedShare = 16;  // of the examples since the last exchange
 constexpr int kTries = 64;               // to be taken whole, at the end
 constexpr size_t kLine = 64;
-constexpr uint64_t kPlaceAhead = 12;  // examples
 
 uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
   x += 0x9e37'79b9'7f4a'7c15;
@@ -43,18 +42,8 @@ uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
 
 // The first lines of what will be read soon.
 void Prefetch(const Row& row) {
-  for (size_t line = 0; line < 4; ++line)
-    __builtin_prefetch(reinterpret_cast<const char*>(row.features) + line * kLine);
-  if (row.values == nullptr) return;
-  for (size_t line = 0; line < 4; ++line)
-    __builtin_prefetch(reinterpret_cast<const char*>(row.values) + line * kLine);
-}
-
-// Where an example is, so that Prefetch of it need not wait.
-void PrefetchPlace(const LoadedShard& shard, uint32_t example) {
-  __builtin_prefetch(shard.set.starts.data() + example);
-  __builtin_prefetch(shard.set.labels.data() + example);
-  __builtin_prefetch(shard.scales.data() + example);
+  const char* const at = reinterpret_cast<const char*>(row.features);
+  for (size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * kLine);
 }
 
 uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
@@ -133,7 +122,6 @@ void Training::TrainRound(Thread& thread) {
     const uint64_t stop = std::min(end, begin + kStopLook);
     for (uint64_t i = begin; i < stop; ++i) {
       const uint32_t example = thread.order[i];
-      if (i + kPlaceAhead < end) PrefetchPlace(shard, thread.order[i + kPlaceAhead]);
       if (i + 2 < end) Prefetch(shard.RowOf(thread.order[i + 2]));
       const float label = shard.set.labels[example];
       const Row row = shard.RowOf(example);
