@@ -116,10 +116,7 @@ void AddDataConvert(CLI::App* data, Run* chosen) {
   sub->add_option("--columns", arguments->columns, "Only these")
       ->delimiter(',')
       ->type_name("NAME,…");
-  sub->add_option("--max-bad", arguments->max_bad,
-                  "Malformed records that are left out, in per cent of all")
-      ->check(CLI::Range(0.0, 100.0).description(""))
-      ->type_name("PERCENT");
+  AddMaxBadOption(sub, &arguments->max_bad);
   sub->fallthrough();  // --json is the parent's
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Convert(context, *arguments); };

@@ -221,10 +221,7 @@ std::shared_ptr<DataArguments> AddDataAction(CLI::App* parent, const DataActionT
   if (copies) names->expected(2, CLI::detail::expected_max_vector_size);
   if (action == &Head || action == &Count || action == &ShowSchema) {
     sub->add_option("--format", arguments->format, kFormatHelp)->type_name("FORMAT");
-    sub->add_option("--max-bad", arguments->max_bad,
-                    "Malformed records that are tolerated, in per cent of all")
-        ->check(CLI::Range(0.0, 100.0).description(""))
-        ->type_name("PERCENT");
+    AddMaxBadOption(sub, &arguments->max_bad);
   }
   if (action == &Head || action == &ShowSchema)
     sub->add_option("-n,--records", arguments->records,

@@ -35,6 +35,9 @@ class ProgressLine {
   bool drawn_ = false;
 };
 
+// --max-bad PERCENT.
+void AddMaxBadOption(CLI::App* sub, double* percent);
+
 // "text, csv, …" of --format, for help.
 inline constexpr const char* kFormatHelp =
     "text, csv, tsv, libsvm, libffm, jsonl, tfrecord or parquet [by the first name's ending]";

@@ -343,10 +343,7 @@ void AddOptions(CLI::App* sub, ReadArguments* arguments) {
          "its name; a file that is there already is not written again")
       ->type_name("FOLDER");
   sub->add_option("--format", arguments->format, kFormatHelp)->type_name("FORMAT");
-  sub->add_option("--max-bad", arguments->max_bad,
-                  "Malformed records that are tolerated, in per cent of all")
-      ->check(CLI::Range(0.0, 100.0).description(""))
-      ->type_name("PERCENT");
+  AddMaxBadOption(sub, &arguments->max_bad);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Sources and progress of the commands of `shoal data`.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +14,12 @@
 #include "job/execution/plan.h"
 
 namespace shoal::cli {
+
+void AddMaxBadOption(CLI::App* sub, double* percent) {
+  sub->add_option("--max-bad", *percent, "Malformed records that are left out, in per cent of all")
+      ->check(CLI::Range(0.0, 100.0).description(""))
+      ->type_name("PERCENT");
+}
 
 void ProgressLine::Update(uint64_t bytes, uint64_t total) {
   const TimePoint now = RealClock::Get()->Now();

@@ -197,10 +197,7 @@ void AddDataSplit(CLI::App* data, Run* chosen) {
       ->type_name("PERCENT");
   sub->add_option("--seed", arguments->seed, "Of --test [0]")->type_name("N");
   sub->add_option("--format", arguments->format, kFormatHelp)->type_name("FORMAT");
-  sub->add_option("--max-bad", arguments->max_bad,
-                  "Malformed records that are left out, in per cent of all")
-      ->check(CLI::Range(0.0, 100.0).description(""))
-      ->type_name("PERCENT");
+  AddMaxBadOption(sub, &arguments->max_bad);
   sub->fallthrough();  // --json is the parent's
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Split(context, *arguments); };

@@ -27,29 +27,20 @@ Status Lacks(RecordFormat format, const BatchColumn& column, const char* what) {
 
 class JsonWriter final : public RowWriter {
  public:
-  void BeginRow() override { row_ = "{"; }
+  void BeginRow() override { row_.Begin(); }
   std::string EndRow() override {
-    text_.append(row_);
-    text_.append("}\n");
+    text_.append(row_.End());
+    text_.push_back('\n');
     return "";
   }
-  void Value(std::string_view name, const TableCell& cell) override {
-    Name(name);
-    AppendJsonCell(cell, true, &row_);
-  }
+  void Value(std::string_view name, const TableCell& cell) override { row_.Value(name, cell); }
   void List(std::string_view name, std::span<const TableCell> values) override {
-    Name(name);
-    AppendJsonList(values, true, &row_);
+    row_.List(name, values);
   }
   void LeftOut(std::string_view /*name*/) override {}
 
  private:
-  void Name(std::string_view name) {
-    if (row_.size() > 1) row_.push_back(',');
-    AppendJsonText(name, &row_);
-    row_.push_back(':');
-  }
-  std::string row_;
+  JsonRow row_;
 };
 
 class TableWriter final : public RowWriter {

@@ -109,4 +109,20 @@ void AppendJsonList(std::span<const TableCell> cells, bool marked, std::string* 
   to->push_back(']');
 }
 
+void JsonRow::Value(std::string_view name, const TableCell& cell) {
+  Name(name);
+  AppendJsonCell(cell, true, &text_);
+}
+
+void JsonRow::List(std::string_view name, std::span<const TableCell> values) {
+  Name(name);
+  AppendJsonList(values, true, &text_);
+}
+
+void JsonRow::Name(std::string_view name) {
+  if (text_.size() > 1) text_.push_back(',');
+  AppendJsonText(name, &text_);
+  text_.push_back(':');
+}
+
 }  // namespace shoal::data

@@ -18,4 +18,19 @@ void AppendJsonText(std::string_view text, std::string* to);
 void AppendJsonCell(const TableCell& cell, bool marked, std::string* to);
 void AppendJsonList(std::span<const TableCell> cells, bool marked, std::string* to);
 
+// A row of named fields as an object of one line, without its line end.
+class JsonRow final : public FieldVisitor {
+ public:
+  void Begin() { text_ = "{"; }
+  void Value(std::string_view name, const TableCell& cell) override;
+  void List(std::string_view name, std::span<const TableCell> values) override;
+  void LeftOut(std::string_view /*name*/) override {}
+  // The object, valid until the next Begin.
+  std::string_view End() { return text_ += '}'; }
+
+ private:
+  void Name(std::string_view name);
+  std::string text_;
+};
+
 }  // namespace shoal::data

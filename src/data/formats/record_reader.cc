@@ -51,30 +51,6 @@ std::vector<std::string> RowCells(std::string_view line, char delimiter, bool* c
   return cells;
 }
 
-// Appends a row of named fields as one line of JSON.
-class JsonRow final : public FieldVisitor {
- public:
-  explicit JsonRow(std::string* row) : row_(*row) { row_ = "{"; }
-  void Value(std::string_view name, const TableCell& cell) override {
-    Name(name);
-    AppendJsonCell(cell, true, &row_);
-  }
-  void List(std::string_view name, std::span<const TableCell> values) override {
-    Name(name);
-    AppendJsonList(values, true, &row_);
-  }
-  void LeftOut(std::string_view) override {}
-  void Finish() { row_.push_back('}'); }
-
- private:
-  void Name(std::string_view name) {
-    if (row_.size() > 1) row_.push_back(',');
-    AppendJsonText(name, &row_);
-    row_.push_back(':');
-  }
-  std::string& row_;
-};
-
 bool IsTable(RecordFormat format) {
   return format == RecordFormat::kCsv || format == RecordFormat::kTsv;
 }
@@ -340,10 +316,9 @@ Status RecordReader::CountBad(const Record& record, std::string reason) {
 Result<bool> RecordReader::NextInFile(Record* record, std::string* fault) {
   if (format_ == RecordFormat::kTfRecord) return NextTfRecord(record, fault);
   if (format_ != RecordFormat::kParquet) return NextLine(record, fault);
-  JsonRow row(&row_);
-  TRY_ASSIGN(const bool more, NextParquetRow(&row));
-  row.Finish();
-  *record = {row_, segment_.file, 0, number_};
+  row_.Begin();
+  TRY_ASSIGN(const bool more, NextParquetRow(&row_));
+  *record = {row_.End(), segment_.file, 0, number_};
   return more;
 }
 

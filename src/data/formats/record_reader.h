@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "data/corpus/corpus.h"
 #include "data/formats/fields.h"
+#include "data/formats/json_text.h"
 #include "data/formats/stream_buffer.h"
 #include "data/formats/tfrecord.h"
 
@@ -127,7 +128,7 @@ class RecordReader {
   const RecordOptions options_;
   StreamBuffer buffer_;                // open within a file
   std::unique_ptr<ParquetRows> rows_;  // in place of it
-  std::string row_;                    // of them
+  JsonRow row_;                        // of them
   size_t next_group_ = 0;
   size_t next_segment_ = 0;
   Segment segment_;               // the current one, or the last

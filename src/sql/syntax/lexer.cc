@@ -135,13 +135,21 @@ Result<Token> Lexer::ScanWord() {
   return Token{TokenKind::kWord, std::string(text_.substr(begin, at_ - begin)), {begin, at_}};
 }
 
-Result<Token> Lexer::Next() {
+Result<std::optional<Token>> Lexer::ScanSimple() {
   TRY(SkipBlanks());
+  if (at_ >= text_.size())
+    return std::optional<Token>(Token{TokenKind::kEnd, "", {text_.size(), text_.size()}});
+  const char c = text_[at_];
+  if (c != '"' && c != '\'' && c != '`') return std::optional<Token>();
+  TRY_ASSIGN(Token token, c == '`' ? ScanQuotedName() : ScanString(c));
+  return std::optional<Token>(std::move(token));
+}
+
+Result<Token> Lexer::Next() {
+  TRY_ASSIGN(std::optional<Token> simple, ScanSimple());
+  if (simple) return std::move(*simple);
   const size_t begin = at_;
-  if (begin >= text_.size()) return Token{TokenKind::kEnd, "", {text_.size(), text_.size()}};
   const char c = text_[begin];
-  if (c == '"' || c == '\'') return ScanString(c);
-  if (c == '`') return ScanQuotedName();
   if (std::string_view(";=.,!").find(c) != std::string_view::npos) {
     ++at_;
     return Token{TokenKind::kSymbol, std::string(1, c), {begin, at_}};
@@ -156,12 +164,10 @@ Result<Token> Lexer::Next() {
 }
 
 Result<Token> Lexer::NextArgument() {
-  TRY(SkipBlanks());
+  TRY_ASSIGN(std::optional<Token> simple, ScanSimple());
+  if (simple) return std::move(*simple);
   const size_t begin = at_;
-  if (begin >= text_.size()) return Token{TokenKind::kEnd, "", {text_.size(), text_.size()}};
   const char c = text_[begin];
-  if (c == '"' || c == '\'') return ScanString(c);
-  if (c == '`') return ScanQuotedName();
   if (c == ';') {
     ++at_;
     return Token{TokenKind::kSymbol, ";", {begin, at_}};

@@ -5,6 +5,7 @@
 // follow the rules of SQL and not those of the other statements.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,8 @@ class Lexer {
   // Skips blanks and comments.
   Status SkipBlanks();
   Status SkipComment();
+  // The end of the text, a string or a name in backquotes; else nothing is consumed but blanks.
+  Result<std::optional<Token>> ScanSimple();
   Result<Token> ScanString(char quote);
   Result<Token> ScanQuotedName();
   Result<Token> ScanWord();

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "data/datasets/row_writer.h"
+
 namespace shoal::sql {
 namespace {
 
@@ -39,19 +41,13 @@ std::string ValueText(const json::value& value) {
 }
 
 Result<std::string> CellOf(RecordFormat format, const std::string& text) {
-  const bool tsv = format == RecordFormat::kTsv;
-  if (text.find_first_of("\r\n") != text.npos || (tsv && text.find('\t') != text.npos))
-    return InvalidArgument("the value '" + text.substr(0, 40) + "' has a line break" +
-                           (tsv ? " or a tab" : "") + "; save the table as json");
-  const bool plain = tsv || (text.find_first_of(",\"") == text.npos && !text.starts_with(' ') &&
-                             !text.ends_with(' '));
-  if (plain) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
+  std::string cell;
+  const char delimiter = format == RecordFormat::kTsv ? '\t' : ',';
+  const std::string wrong = data::AppendCsvCell(text, delimiter, &cell);
+  if (!wrong.empty())
+    return InvalidArgument("the value '" + text.substr(0, 40) + "': " + wrong +
+                           "; save the table as json");
+  return cell;
 }
 
 std::string HeaderLine(RecordFormat format, const std::vector<std::string>& names) {
