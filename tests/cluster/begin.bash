@@ -25,6 +25,7 @@ tell_sum() {
   sum() { { cat "${files[@]}" 2>/dev/null || true; } | awk -v what="$1" '$0 ~ what { for (i = 1; i <= NF; ++i) if ($i ~ /^[0-9]+$/) { n += $i; break } } END { print n + 0 }'; }
   local wrong failed
   wrong=$(sum '^jobs that went wrong: ')
-  failed=$(($(sum '^\\[  FAILED  \\] [0-9]+ test') + wrong))
+  # GoogleTest's brief output has no sum of failures, only a line for each, with its time.
+  failed=$(($({ cat "$scratch/contract.log" 2>/dev/null || true; } | grep -cE '^\[  FAILED  \] .* \([0-9]+ ms\)$' || true) + wrong))
   echo "$1: $(($(sum '^\\[  PASSED  \\]') + $(sum '^Ran [0-9]+ test') - wrong)) passed, $failed failed"
 }

@@ -42,6 +42,7 @@ class FakeHarness final : public Harness {
         knobs.refuse = "cannot start /no/such/program: there is no such program";
         break;
       case TaskBehavior::kTalks:
+        knobs.says = "aside\n";
         for (int i = 0; i < 199; ++i) knobs.says += "line\n";
         knobs.says += "last words";
         break;

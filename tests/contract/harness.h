@@ -19,7 +19,7 @@ enum class TaskBehavior {
   kFailsOnce,    // ends with 77 the first time, then runs
   kFailsAlways,  // prints "no corpus" and ends with 3 at once
   kCannotStart,  // its program does not exist
-  kTalks,        // prints 200 lines, the last one "last words", and runs
+  kTalks,        // prints "aside" to stderr, 199 times "line" and "last words" to stdout, and runs
 };
 
 class Harness {

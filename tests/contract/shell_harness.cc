@@ -29,8 +29,7 @@ std::string Script(TaskBehavior kind, bool first_process) {
     case TaskBehavior::kFailsAlways:
       return "echo no corpus; exit 3";
     case TaskBehavior::kTalks:
-      // A container's two outputs are two pipes: what is written to both at once has no order.
-      return "echo line >&2; i=1; while [ $i -lt 199 ]; do echo line; i=$((i+1)); done; "
+      return "echo aside >&2; i=0; while [ $i -lt 199 ]; do echo line; i=$((i+1)); done; "
              "echo last words; " +
              runs;
     case TaskBehavior::kRuns:
