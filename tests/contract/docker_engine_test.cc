@@ -33,21 +33,30 @@ class DockerEngineTest : public testing::Test {
     EXPECT_TRUE(harness_->engine().Stop(job_.job_id, std::chrono::milliseconds(0)).ok());
     EXPECT_EQ(harness_->Alive(job_.job_id), 0);
   }
-  // Runs one task of a shell script until it has ended.
-  TaskEvent Run(const std::string& script, const job::Resources& resources = {}) {
+  // Starts one task of a shell script.
+  void Start(const std::string& script, const job::Resources& resources) {
     DesiredTask task = harness_->Task(TaskBehavior::kRuns, "worker", 0);
     task.argv = {"/bin/sh", "-c", script};
     task.resources = resources;
     task.restart_if_lost = false;
     job_.tasks = {task};
     EXPECT_EQ(harness_->engine().Apply(job_).message(), "");
-    const auto ended = [this] {
+  }
+  // The task's last event, once it has got to `phase` or further.
+  TaskEvent AwaitPhase(TaskPhase phase) {
+    const auto reached = [&] {
       std::lock_guard lock(mu_);
-      return !events_.empty() && events_.back().phase > TaskPhase::kRunning;
+      return !events_.empty() && events_.back().phase >= phase;
     };
-    EXPECT_TRUE(harness_->Await(ended));
+    EXPECT_TRUE(harness_->Await(reached));
     std::lock_guard lock(mu_);
     return events_.empty() ? TaskEvent{} : events_.back();
+  }
+  TaskEvent AwaitEnd() { return AwaitPhase(TaskPhase::kEnded); }
+  // Runs one task of a shell script until it has ended.
+  TaskEvent Run(const std::string& script, const job::Resources& resources = {}) {
+    Start(script, resources);
+    return AwaitEnd();
   }
   std::string Said() {
     return harness_->engine().TaskLog(job_.job_id, "worker", 0, 10'000).value_or("?");
@@ -85,7 +94,17 @@ TEST_F(DockerEngineTest, TheUserIsTheOneThatIsNamed) {
 }
 
 TEST_F(DockerEngineTest, OutOfMemoryIsToldFromAKill) {
-  const TaskEvent end = Run("exec tail /dev/zero", {0, int64_t{32} << 20, 0});
+  // The daemon's runtime watches the memory of a container from a moment after its first process
+  // began, and never reports what happened before. A command in the container runs after that.
+  Start("trap 'exec tail /dev/zero' USR1; while :; do sleep 1000 & wait; done",
+        {0, int64_t{32} << 20, 0});
+  ASSERT_EQ(AwaitPhase(TaskPhase::kRunning).phase, TaskPhase::kRunning);
+  ExecSpec spec;
+  spec.argv = {"kill", "-USR1", "1"};
+  auto execution = harness_->engine().Exec(job_.job_id, "worker", 0, spec);
+  ASSERT_TRUE(execution.ok()) << execution.status().message();
+  ASSERT_TRUE((*execution)->Wait().ok());
+  const TaskEvent end = AwaitEnd();
   EXPECT_TRUE(end.end.out_of_memory);
   EXPECT_EQ(end.end.signal, 9);
   EXPECT_THAT(end.end.reason, HasSubstr("memory limit of 32 MiB; raise resources.memory"));

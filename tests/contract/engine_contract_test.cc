@@ -397,8 +397,7 @@ TEST_P(EngineContract, TaskLogGivesTheTail) {
     return whole.size() >= expected.size() + aside.size();
   })) << "got '"
       << whole << "'; " << engine().TaskLog(job_, "worker", 0, 1 << 20).status().message();
-  EXPECT_EQ(engine().TaskLog(job_, "worker", 0, 20).value_or("?"),
-            whole.substr(whole.size() - 20));
+  EXPECT_EQ(engine().TaskLog(job_, "worker", 0, 20).value_or("?"), whole.substr(whole.size() - 20));
   // A container's two outputs are two pipes: each keeps its order, and the two have none between
   // them.
   const size_t at = whole.find(aside);

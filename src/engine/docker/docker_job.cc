@@ -29,10 +29,17 @@ TaskEnd EndOf(const std::optional<ContainerState>& state, const DesiredTask& tas
     end.exit_code = code;
   }
   end.out_of_memory = state->out_of_memory && end.signal == 9;
-  end.reason = end.out_of_memory
-                   ? "was killed because it needed more than its memory limit" +
-                         MemoryText(task.resources.memory_bytes) + "; raise resources.memory"
-                   : DescribeEnd(end);
+  const int64_t memory = task.resources.memory_bytes;
+  if (end.out_of_memory) {
+    end.reason = "was killed because it needed more than its memory limit" + MemoryText(memory) +
+                 "; raise resources.memory";
+  } else {
+    end.reason = DescribeEnd(end);
+    // Docker does not report a kill for lack of memory in the first moments of a container
+    // (containerd's runtime begins to watch after the start).
+    if (end.signal == 9 && memory > 0)
+      end.reason += ", by its memory limit" + MemoryText(memory) + " or from outside of Shoal";
+  }
   return end;
 }
 

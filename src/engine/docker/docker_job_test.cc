@@ -101,6 +101,15 @@ TEST_F(DockerJobTest, OutOfMemoryIsToldApart) {
               HasSubstr("memory limit of 48 MiB; raise resources.memory"));
 }
 
+TEST_F(DockerJobTest, AKillThatDockerDoesNotExplainNamesTheMemoryLimitToo) {
+  Apply({Task()});
+  Start();
+  Ended(137);
+  EXPECT_FALSE(events_.back().end.out_of_memory);
+  EXPECT_THAT(events_.back().end.reason,
+              HasSubstr("by its memory limit of 48 MiB or from outside of Shoal"));
+}
+
 TEST_F(DockerJobTest, AnEndThatIsHeardBeforeTheStartWasAnsweredIsNotLost) {
   Apply({Task()});
   const Action start = One(Kind::kStart);
