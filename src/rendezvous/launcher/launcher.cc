@@ -1,12 +1,8 @@
 #include "rendezvous/launcher/launcher.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -14,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/fault_injection.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "host/network/port_lease.h"
@@ -24,9 +18,9 @@
 #include "rendezvous/bootstrap/coordinator_lookup.h"
 #include "rendezvous/bootstrap/job_files.h"
 #include "rendezvous/launcher/attempt.h"
+#include "rendezvous/launcher/attempt_log.h"
 #include "rendezvous/launcher/engine_interface.h"
-#include "rendezvous/logs/log_spool.h"
-#include "rendezvous/logs/timed_log_writer.h"
+#include "rendezvous/launcher/report_queue.h"
 #include "rendezvous/protocol/cluster_message.h"
 #include "rendezvous/protocol/coordinator_connection.h"
 #include "rendezvous/protocol/messages.h"
@@ -36,15 +30,12 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr int kExitNotDelivered = 77;
-constexpr size_t kSendHighWater = 1 << 20;
-constexpr auto kLogGrowthInterval = std::chrono::milliseconds(20);  // between two reports of it
 // How many port conflicts are accepted that only the program reports.
 constexpr int kMaxReportedConflicts = 3;
 constexpr auto kDeliveryTimeout = std::chrono::seconds(2);  // to deliver an end after SIGTERM
 
-// Keeps a CoordinatorConnection and at most one running Attempt. Ends and results are kept until
-// the coordinator acknowledges them, and are sent again on every connection; log bytes are written
-// to the shared directory or sent from a LogSpool.
+// Keeps a CoordinatorConnection and at most one running Attempt, whose log is an AttemptLog and
+// whose results and end go through a ReportQueue.
 //
 // Lifecycle: Open dials; the coordinator's messages start, drain and kill attempts; the launcher
 // ends when it is released, refused or stopped, or when the coordinator stays unreachable.
@@ -56,16 +47,15 @@ class TaskLauncher final : public Launcher {
         options_(std::move(options)),
         token_(std::move(token)),
         on_end_(std::move(on_end)),
-        role_(options_.role),
-        index_(options_.index) {
-    struct stat info {};
-    if (options_.copy_fd >= 0 && ::fstat(options_.copy_fd, &info) == 0) copy_mode_ = info.st_mode;
-  }
+        task_{options_.role, options_.index, "", ""},
+        log_(loop, job::JobDir(options_.job_dir).logs(), options_.copy_fd,
+             [this](int attempt, int64_t bytes) {
+               if (!connected()) return false;
+               connection_->Send("log_grew", LogGrowth(attempt, bytes));
+               return true;
+             }) {}
 
-  ~TaskLauncher() override {
-    loop_->Cancel(end_timer_);
-    loop_->Cancel(growth_timer_);
-  }
+  ~TaskLauncher() override { loop_->Cancel(end_timer_); }
 
   void Open() {
     CoordinatorConnectionOptions connection_options;
@@ -76,7 +66,6 @@ class TaskLauncher final : public Launcher {
     CoordinatorConnectionCallbacks calls;
     calls.hello = [this] { return Hello(); };
     calls.heartbeat = [this] { return Heartbeat(); };
-    calls.on_up = [this] { unsent_reports_from_ = 0; };
     calls.on_message = [this](const std::string& type, const json::object& message) {
       const Status status = Received(type, message);
       if (!status.ok()) LogError("message '{}' of the coordinator: {}", type, status.message());
@@ -89,10 +78,8 @@ class TaskLauncher final : public Launcher {
     calls.on_down = [this](const Status& why) {
       LogWarning("lost the coordinator: {}", why.message());
       welcomed_ = false;
-      spool_.Rewind();
-      ready_sent_ = port_conflict_sent_ = false;
-      reported_log_bytes_ = 0;
-      for (Ended& one : ended_) one.sent = false;
+      log_.Rewind();
+      reports_.Rewind();
     };
     calls.on_given_up = [this](const Status& why) { GivenUp(why); };
     connection_ =
@@ -110,25 +97,21 @@ class TaskLauncher final : public Launcher {
   }
 
  private:
-  struct Ended {
-    EndedMessage message;
-    bool here = false;  // this launcher wrote its log
-    bool sent = false;
-    bool storing = false;  // its outputs are being uploaded
-  };
+  // ---- The connection ----
 
-  // ---- The line ----
+  // Messages can be sent.
+  bool connected() const { return welcomed_ && connection_ && connection_->up(); }
 
   json::object Hello() const {
     TaskHello hello;
-    hello.role = role_;
-    hello.index = index_;
+    hello.role = task_.role;
+    hello.index = task_.index;
     hello.incarnation = options_.incarnation;
     hello.instance = instance_;
     hello.pid = ::getpid();
     hello.generation = generation_;
     hello.last_attempt = attempt_;
-    hello.has_program = running() || !ended_.empty();
+    hello.has_program = running() || !reports_.empty();
     hello.node = options_.node;
     return ToJson(hello);
   }
@@ -167,8 +150,8 @@ class TaskLauncher final : public Launcher {
     if (type == "log_ack") {
       TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
       TRY_ASSIGN(const int64_t bytes, GetInt(message, "bytes"));
-      spool_.Ack(static_cast<int>(attempt), bytes);
-      if (running() && spool_.bytes() < kSpoolLimit / 2) run_->Resume();
+      log_.Ack(static_cast<int>(attempt), bytes);
+      if (running() && log_.HasRoom()) run_->Resume();
       return Status::Ok();
     }
     if (type == "ack") return Acked(message);
@@ -186,12 +169,12 @@ class TaskLauncher final : public Launcher {
   }
 
   Status Welcomed(const json::object& message) {
-    TRY_ASSIGN(role_, GetString(message, "role"));
+    TRY_ASSIGN(task_.role, GetString(message, "role"));
     TRY_ASSIGN(const int64_t index, GetInt(message, "index"));
-    TRY_ASSIGN(job_id_, GetString(message, "job"));
+    TRY_ASSIGN(task_.job_id, GetString(message, "job"));
     TRY_ASSIGN(const bool lease, GetBool(message, "lease"));
-    index_ = static_cast<int>(index);
-    SetLogName(role_ + "-" + std::to_string(index_));
+    task_.index = static_cast<int>(index);
+    SetLogName(task_.role + "-" + std::to_string(task_.index));
     welcomed_ = true;
     if (lease) {
       const Status leased = LeasePorts(message);
@@ -221,7 +204,7 @@ class TaskLauncher final : public Launcher {
     if (leased.host.empty()) {
       TRY_ASSIGN(leased.host, net::AdvertisedHost(connection_->address().host));
     }
-    host_ = leased.host;
+    task_.host = leased.host;
     connection_->Send("leased", ToJson(leased));
     return Status::Ok();
   }
@@ -236,40 +219,24 @@ class TaskLauncher final : public Launcher {
   // Sends what the coordinator has not stored, as far as the connection has room; an attempt's end
   // after its last log line.
   void Pump() {
-    if (!welcomed_ || !connection_->up()) return;
-    while (connection_->queued_bytes() < kSendHighWater) {
-      const LogSpool::Chunk* chunk = spool_.Next();
-      if (chunk == nullptr) break;
-      connection_->SendBinary(
-          EncodeLogFrame({role_, index_, chunk->attempt}, chunk->offset, chunk->bytes));
-    }
-    SendResults();
-    ScheduleLogGrowth();
-    if (running() && run_->ready() && !std::exchange(ready_sent_, true)) {
-      connection_->Send("ready", {{"attempt", attempt_}});
-    }
-    if (running() && !run_->port_conflict().empty() && !std::exchange(port_conflict_sent_, true)) {
-      connection_->Send("stolen", {{"attempt", attempt_}, {"text", run_->port_conflict()}});
-    }
-    for (Ended& one : ended_) {
-      if (one.sent || one.storing || !spool_.AllSent(one.message.attempt)) continue;
-      one.sent = true;
-      if (one.here) SendLogGrowth(one.message.attempt, one.message.log_bytes);
-      connection_->Send("ended", ToJson(one.message));
-    }
-  }
-
-  void SendResults() {
-    for (; unsent_reports_from_ < results_.size(); ++unsent_reports_from_) {
-      connection_->Send("report", results_[unsent_reports_from_]);
-    }
+    if (!connected()) return;
+    log_.SendTo(connection_.get());
+    const ReportQueue::Send send = [this](const std::string& type, json::object message) {
+      connection_->Send(type, std::move(message));
+    };
+    reports_.SendResults(send);
+    log_.ScheduleGrowthReport();
+    if (running() && run_->ready()) reports_.SendReady(attempt_, send);
+    if (running() && !run_->port_conflict().empty())
+      reports_.SendPortConflict(attempt_, run_->port_conflict(), send);
+    reports_.SendEnds([this](int attempt) { return log_.AllSent(attempt); }, send);
   }
 
   Status Acked(const json::object& message) {
     TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
-    spool_.AckAll(static_cast<int>(attempt));
-    std::erase_if(ended_, [&](const Ended& one) { return one.message.attempt <= attempt; });
-    if (stopping_ && !run_ && ended_.empty()) ScheduleExit();
+    log_.AckAll(static_cast<int>(attempt));
+    reports_.Acknowledge(static_cast<int>(attempt));
+    if (stopping_ && !run_ && reports_.empty()) ScheduleExit();
     ExitIfDone();
     return Status::Ok();
   }
@@ -289,19 +256,17 @@ class TaskLauncher final : public Launcher {
     if (start.attempt <= attempt_ || run_ || stopping_) return Status::Ok();
     attempt_ = start.attempt;
     if (const auto find = std::exchange(options_.find_isolation, {})) options_.isolation = find();
-    ready_sent_ = port_conflict_sent_ = false;
-    BeginLog(start.log_directory_id);
-    results_.clear();
-    unsent_reports_from_ = 0;
+    log_.Begin({task_.role, task_.index, attempt_}, start.log_directory_id);
+    reports_.BeginAttempt();
     for (auto& [lease, plain] : leases_) {
       if (plain) lease.Release();
     }
     AttemptSpec spec{std::move(start),
                      options_.job_dir,
-                     job_id_,
-                     role_,
-                     index_,
-                     host_,
+                     task_.job_id,
+                     task_.role,
+                     task_.index,
+                     task_.host,
                      Ports(),
                      cluster_,
                      options_.isolation,
@@ -335,83 +300,15 @@ class TaskLauncher final : public Launcher {
   }
 
   bool Printed(std::string_view text) {
-    if (WrittenHere(text)) {
-      if (!S_ISREG(copy_mode_)) Copy(text);
-      ScheduleLogGrowth();
-      return true;
-    }
-    spool_.Append(attempt_, text);
-    Copy(text);
+    const bool goes_on = log_.Append(text);
     Pump();
-    return spool_.bytes() < kSpoolLimit;
-  }
-
-  // ---- A log that is written here ----
-
-  std::filesystem::path LogsDir() const { return job::JobDir(options_.job_dir).logs(); }
-
-  // `place` is the coordinator's: a file is made with the first line.
-  void BeginLog(const std::string& place) {
-    segment_.reset();
-    reported_log_bytes_ = 0;
-    const auto ours = DirectoryIdentity(LogsDir());
-    here_ = shares_ = ours.ok() && *ours == place;
-  }
-
-  // False: the bytes go to the coordinator, which reports it if they cannot be stored.
-  bool WrittenHere(std::string_view text) {
-    if (!here_) return false;
-    const Status status = WriteHere(text);
-    if (status.ok()) return true;
-    LogWarning("cannot write the log here: {}; the coordinator gets it", status.message());
-    here_ = false;
-    if (segment_) spool_.Begin(attempt_, segment_->size());
-    return false;
-  }
-
-  Status WriteHere(std::string_view text) {
-    TRY(FaultPoint("launcher.log"));
-    if (!segment_) {
-      TRY_ASSIGN(auto writer, TimedLogWriter::Open(LogsDir(), {role_, index_, attempt_}));
-      segment_.emplace(std::move(writer));
-    }
-    return segment_->Append(segment_->size(), text).status();
-  }
-
-  // Not for every line: readers take many lines at once, and a message costs more than a line.
-  void ScheduleLogGrowth() {
-    if (!here_ || !segment_ || growth_timer_ != 0 || !welcomed_ || !connection_->up()) return;
-    if (segment_->size() == reported_log_bytes_) return;
-    reported_log_bytes_ = segment_->size();
-    SendLogGrowth(attempt_, reported_log_bytes_);
-    growth_timer_ = loop_->After(kLogGrowthInterval, [this] {
-      growth_timer_ = 0;
-      ScheduleLogGrowth();
-    });
-  }
-
-  void SendLogGrowth(int attempt, int64_t bytes) {
-    connection_->Send("log_grew", {{"attempt", attempt}, {"bytes", bytes}});
-  }
-
-  // Copies to this process's output as far as its reader keeps up; the program never waits for it.
-  void Copy(std::string_view bytes) const {
-    // A pipe that polls writable takes at least so much; a file takes everything.
-    const size_t atomic = S_ISREG(copy_mode_) ? bytes.size() : 4096;
-    while (options_.copy_fd >= 0 && !bytes.empty()) {
-      pollfd out{options_.copy_fd, POLLOUT, 0};
-      if (::poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
-      const size_t take = std::min(bytes.size(), atomic);
-      if (::write(options_.copy_fd, bytes.data(), take) != static_cast<ssize_t>(take)) return;
-      bytes.remove_prefix(take);
-    }
+    return goes_on;
   }
 
   void Reported(const json::object& report) {
     json::object fields{{"attempt", attempt_}, {"body", report}};
     if (report.contains("result")) {
-      fields["number"] = results_.size();
-      results_.push_back(std::move(fields));
+      reports_.AddResult(std::move(fields));
       Pump();
     } else if (welcomed_) {
       connection_->Send("report", std::move(fields));
@@ -422,14 +319,12 @@ class TaskLauncher final : public Launcher {
     reported_conflicts_ += run_->conflict_is_only_reported() ? 1 : 0;
     // The Attempt is in its last callback.
     ending_ = std::move(run_);
-    loop_->Post([this, alive = alive_] {
+    loop_->Post([this, alive = alive_.flag] {
       if (*alive) ending_.reset();
     });
-    const bool here = here_ && segment_;
-    ended.log_bytes = here ? segment_->size() : spool_.log_bytes(ended.attempt);
-    here_ = false;
-    segment_.reset();
-    ended_.push_back({std::move(ended), here});
+    const AttemptLog::Finished log = log_.Finish();
+    ended.log_bytes = log.bytes;
+    reports_.AddEnd(std::move(ended), log.written_here);
     StoreOutputs();
     Pump();
     if (stopping_) ScheduleExit();
@@ -438,12 +333,12 @@ class TaskLauncher final : public Launcher {
   // ---- Outputs, where the coordinator does not see what the program has written ----
 
   void StoreOutputs() {
-    const LogKey key{role_, index_, attempt_};
+    const LogKey key{task_.role, task_.index, attempt_};
     const std::filesystem::path directory =
         job::JobDir(options_.job_dir).outputs() / std::filesystem::path(LogFileName(key)).stem();
     std::error_code error;  // an empty one was removed
-    if (shares_ || gone_ || !std::filesystem::exists(directory, error)) return;
-    ended_.back().storing = true;
+    if (log_.shares_directory() || gone_ || !std::filesystem::exists(directory, error)) return;
+    reports_.HoldForOutputs();
     sender_ = OutputUploader::Start(loop_,
                                     {[dir = options_.job_dir] { return FindCoordinator(dir); },
                                      token_, key, directory, options_.coordinator_timeout},
@@ -454,9 +349,7 @@ class TaskLauncher final : public Launcher {
   void OutputsStored(const Status& status) {
     sender_.reset();
     if (!status.ok()) LogWarning("outputs are lost: {}", status.message());
-    for (Ended& one : ended_) {
-      if (std::exchange(one.storing, false)) one.message.outputs_lost = status.message();
-    }
+    reports_.OutputsStored(status);
     Pump();
     if (stopping_) ScheduleExit();
   }
@@ -487,7 +380,7 @@ class TaskLauncher final : public Launcher {
   }
 
   void ScheduleExit() {
-    const bool may_deliver = !gone_ && !ended_.empty();
+    const bool may_deliver = !gone_ && !reports_.empty();
     if (sender_ && may_deliver) return;  // called again when the upload has ended
     loop_->Cancel(std::exchange(end_timer_, 0));
     end_timer_ = loop_->After(may_deliver ? Duration(kDeliveryTimeout) : Duration::zero(),
@@ -495,7 +388,7 @@ class TaskLauncher final : public Launcher {
   }
 
   void ExitIfDone() {
-    if (!released_ || run_ || !ended_.empty()) return;
+    if (!released_ || run_ || !reports_.empty()) return;
     loop_->Cancel(std::exchange(end_timer_, 0));
     end_timer_ = loop_->After(Duration::zero(), [this] { Leave(0); });
   }
@@ -507,6 +400,13 @@ class TaskLauncher final : public Launcher {
     on_end(exit_code);
   }
 
+  // As the coordinator's welcome says.
+  struct TaskIdentity {
+    std::string role;
+    int index = -1;
+    std::string job_id;
+    std::string host;  // by which the coordinator knows this host
+  };
   struct AliveFlag {
     std::shared_ptr<bool> flag = std::make_shared<bool>(true);
     ~AliveFlag() { *flag = false; }
@@ -518,31 +418,17 @@ class TaskLauncher final : public Launcher {
   const std::string token_;
   const std::function<void(int)> on_end_;
   const std::string instance_ = RandomHex(8);
-  mode_t copy_mode_ = 0;
-  AliveFlag alive_owner_;
-  const std::shared_ptr<bool> alive_ = alive_owner_.flag;
+  const AliveFlag alive_;
 
-  std::string role_;
-  int index_;
-  std::string job_id_;
-  std::string host_;  // by which the coordinator knows this host
+  TaskIdentity task_;
   bool welcomed_ = false;
   std::vector<std::pair<host::PortLease, bool>> leases_;  // with `plain`
   int64_t generation_ = 0;
   std::string cluster_;
   int attempt_ = -1;
-  LogSpool spool_;
-  bool shares_ = false;                    // the coordinator's directory is visible here
-  bool here_ = false;                      // this launcher writes the attempt's log
-  std::optional<TimedLogWriter> segment_;  // opened with the first line
-  int64_t reported_log_bytes_ = 0;         // on this connection
-  net::Loop::Id growth_timer_ = 0;
-  bool port_conflict_sent_ = false;    // on this connection
-  int reported_conflicts_ = 0;         // that only the program reported
-  bool ready_sent_ = false;            // on this connection
-  std::vector<json::object> results_;  // of the attempt; sent again on every connection
-  size_t unsent_reports_from_ = 0;
-  std::vector<Ended> ended_;  // not acknowledged
+  AttemptLog log_;
+  ReportQueue reports_;
+  int reported_conflicts_ = 0;  // port conflicts that only the program reported
   bool released_ = false;
   bool stopping_ = false;
   bool gone_ = false;  // the coordinator accepts nothing any more
