@@ -2,7 +2,7 @@
 // virtual environment on this host, leases GPUs, writes mpirun's configuration, and executes the
 // command. Started by launchers in place of a task's program; hidden from --help.
 
-#include "rendezvous/launcher/stage_files.h"
+#include "rendezvous/transfer/stage_files.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

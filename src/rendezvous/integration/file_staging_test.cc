@@ -11,8 +11,8 @@
 #include "base/id.h"
 #include "host/files/manifest.h"
 #include "rendezvous/integration/job_harness.h"
-#include "rendezvous/launcher/stage_files.h"
 #include "rendezvous/transfer/file_fetch.h"
+#include "rendezvous/transfer/stage_files.h"
 
 namespace shoal::rendezvous {
 namespace {

@@ -1,4 +1,4 @@
-#include "rendezvous/launcher/stage_files.h"
+#include "rendezvous/transfer/stage_files.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
