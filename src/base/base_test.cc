@@ -1,6 +1,11 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <sys/resource.h>
 
+#include <cerrno>
+#include <climits>
+#include <filesystem>
 #include <fstream>
 
 #include "base/bytes.h"
@@ -75,6 +80,34 @@ TEST(AtomicFile, LeavesTheOldFileUntilCommitted) {
   EXPECT_EQ(*ReadFile(path, 100), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir->path()), {}), 1);
   EXPECT_EQ(ReadFile(path, 2).status().code(), Code::kResourceExhausted);
+}
+
+TEST(AtomicFile, HasTheLongestNamesThatFilesMayHave) {
+  auto dir = TempDir::Create();
+  ASSERT_TRUE(dir.ok());
+  std::string wide;
+  while (wide.size() + 2 <= NAME_MAX) wide += "\u00e4";
+  for (const std::string& name : {std::string(NAME_MAX, 'x'), std::string(240, 'x'), wide}) {
+    const Status written = WriteFileAtomically(dir->path() / name, "all");
+    EXPECT_TRUE(written.ok()) << written.message();
+    EXPECT_EQ(*ReadFile(dir->path() / name, 100), "all");
+  }
+  auto file = AtomicFile::Create(dir->path() / wide);
+  ASSERT_TRUE(file.ok());
+  for (const auto& entry : std::filesystem::directory_iterator(dir->path()))
+    EXPECT_TRUE(IsUtf8(entry.path().filename().string())) << entry.path();
+}
+
+TEST(Errors, LackOfDescriptorsNamesTheLimit) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const Status mine = ErrnoStatus(EMFILE, "cannot open x");
+  EXPECT_EQ(mine.code(), Code::kResourceExhausted);
+  EXPECT_EQ(mine.message(), "cannot open x: Too many open files; raise `ulimit -n`, which is " +
+                                std::to_string(limit.rlim_cur));
+  EXPECT_THAT(ErrnoStatus(ENFILE, "cannot open x").message(), ::testing::HasSubstr("fs.file-max"));
+  EXPECT_EQ(ErrnoStatus(ENOENT, "cannot open x").message(),
+            "cannot open x: No such file or directory");
 }
 
 TEST(Bytes, ReaderNeverRunsOver) {

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <vector>
 
@@ -17,6 +19,17 @@ namespace shoal {
 namespace fs = std::filesystem;
 
 namespace {
+
+// A name beside `path`, no longer than names may be.
+fs::path NameAside(const fs::path& path) {
+  const std::string ending = ".tmp-" + RandomHex(6);
+  std::string name = path.filename().string();
+  const auto in_character = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  size_t kept = std::min(name.size(), NAME_MAX - ending.size());
+  while (kept > 0 && kept < name.size() && in_character(name[kept])) --kept;
+  name.resize(kept);
+  return path.parent_path() / (name + ending);
+}
 
 // In a directory of another user, who may have put a link or a FIFO in the place of a file.
 Status CheckKind(int fd, const fs::path& path) {
@@ -89,8 +102,7 @@ Status WriteAllAt(int fd, std::string_view bytes, int64_t offset) {
 }
 
 Result<AtomicFile> AtomicFile::Create(const fs::path& path, unsigned mode) {
-  fs::path aside = path;
-  aside += ".tmp-" + RandomHex(6);
+  fs::path aside = NameAside(path);
   TRY_ASSIGN(UniqueFd fd, OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode));
   return AtomicFile(path, std::move(aside), std::move(fd));
 }

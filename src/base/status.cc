@@ -1,5 +1,7 @@
 #include "base/status.h"
 
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -153,10 +155,19 @@ Code CodeOfErrno(int error) {
   }
 }
 
+// What helps where descriptors lack; empty for other errors.
+std::string RemedyOf(int error) {
+  if (error == ENFILE)
+    return "; the machine has no more: end other processes, or raise the sysctl fs.file-max";
+  rlimit now{};
+  if (error != EMFILE || ::getrlimit(RLIMIT_NOFILE, &now) != 0) return "";
+  return "; raise `ulimit -n`, which is " + std::to_string(now.rlim_cur);
+}
+
 }  // namespace
 
 Status ErrnoStatus(int error, std::string_view what) {
-  return {CodeOfErrno(error), std::string(what) + ": " + std::strerror(error)};
+  return {CodeOfErrno(error), std::string(what) + ": " + std::strerror(error) + RemedyOf(error)};
 }
 
 void CheckFailed(const char* file, int line, const char* condition) {

@@ -12,6 +12,8 @@
 #include <new>
 #include <string_view>
 
+#include "cli/terminal/thread_limit.h"
+
 namespace shoal::cli {
 namespace {
 
@@ -19,12 +21,24 @@ struct Limit {
   int error;
   int resource;
   const char* name;  // how `ulimit` calls it
+  rlim_t unit;       // of its numbers
 };
-constexpr std::array<Limit, 3> kLimits = {
-    {{EMFILE, RLIMIT_NOFILE, "-n"}, {EAGAIN, RLIMIT_NPROC, "-u"}, {ENOMEM, RLIMIT_AS, "-v"}}};
+constexpr std::array<Limit, 3> kLimits = {{{EMFILE, RLIMIT_NOFILE, "-n", 1},
+                                           {EAGAIN, RLIMIT_NPROC, "-u", 1},
+                                           {ENOMEM, RLIMIT_AS, "-v", 1024}}};
+
+void ExplainThreads(const char* what) {
+  std::array<char, 256> why{};
+  DescribeThreadLimit(ReadThreadLimits(), why);
+  std::array<char, 512> text{};
+  (void)std::snprintf(text.data(), text.size(),
+                      "shoal: this process cannot start a thread (%.100s): %s\n", what, why.data());
+  (void)!::write(STDERR_FILENO, text.data(), std::strlen(text.data()));
+}
 
 // Allocates nothing: memory may be what lacks.
 void Explain(const Limit& limit, const char* what) {
+  if (limit.error == EAGAIN) return ExplainThreads(what);
   rlimit now{};
   const bool known = ::getrlimit(static_cast<__rlimit_resource>(limit.resource), &now) == 0 &&
                      now.rlim_cur != RLIM_INFINITY;
@@ -33,7 +47,8 @@ void Explain(const Limit& limit, const char* what) {
       known ? std::snprintf(text.data(), text.size(),
                             "shoal: this process reached a limit of the system (%.200s); raise "
                             "`ulimit %s`, which is %llu\n",
-                            what, limit.name, static_cast<unsigned long long>(now.rlim_cur))
+                            what, limit.name,
+                            static_cast<unsigned long long>(now.rlim_cur / limit.unit))
             : std::snprintf(text.data(), text.size(),
                             "shoal: this process reached a limit of the system (%.200s); end other "
                             "processes, or raise the limits of the control group or machine\n",

@@ -36,6 +36,8 @@ class RawFile {
     }
     auto fd = OpenFile(file_.path, O_RDONLY | O_NONBLOCK);
     struct stat status {};
+    if (fd.status().code() == Code::kResourceExhausted)  // no descriptor, no memory
+      return fd.status().With("data file");
     if (!fd.ok() || ::fstat(fd->get(), &status) != 0) {
       return DataLoss(
           fmt::format("data file {} was there when the job began, but {}; put it back "
@@ -330,6 +332,7 @@ Result<SourceFile> InspectFile(const std::filesystem::path& path, Content conten
   }
   if (file.stored_bytes == 0) return file;
   auto head = FirstBytes(file);
+  if (head.status().code() == Code::kResourceExhausted) return head.status();
   if (!head.ok()) return InvalidArgument(head.status().message());
   TRY_ASSIGN(file.compression, CompressionOf(file, *head));
   TRY(CheckBeginning(file));

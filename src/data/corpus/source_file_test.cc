@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Result<std::string> ReadAll(const std::filesystem::path& path, size_t block = 1000) {
   TRY_ASSIGN(const SourceFile file, InspectFile(path));
@@ -121,6 +123,24 @@ TEST(Source, SaysThatAFileShrankOrDisappeared) {
     EXPECT_EQ(TextStream::Open(file).status().code(), Code::kDataLoss);
     EXPECT_THAT(TextStream::Open(file).status().message(),
                 HasSubstr("was there when the job began"));
+  }
+}
+
+TEST(Source, LackOfDescriptorsIsNoFaultOfTheFile) {
+  TextFiles files({"text"});
+  const SourceFile file = InspectFile(files.paths()[0]).value();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Status opened = TextStream::Open(file).status();
+  const Status inspected = InspectFile(files.paths()[0]).status();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const Status& status : {opened, inspected}) {
+    EXPECT_EQ(status.code(), Code::kResourceExhausted) << status.message();
+    EXPECT_THAT(status.message(),
+                AllOf(HasSubstr("raise `ulimit -n`, which is 0"), HasSubstr(files.paths()[0]),
+                      Not(HasSubstr("put it back"))));
   }
 }
 

@@ -82,7 +82,7 @@ TEST(Classes, MoreThanTwoAreRefusedWhereTheyAreSeen) {
   TextFiles empty;
   empty.Add("label,age\n,1\n");
   EXPECT_THAT(Read(empty, {}, true).status().message(),
-              HasSubstr(":2: got ',1', expected a label"));
+              HasSubstr(":2: got no value in label, expected a label"));
 }
 
 }  // namespace

@@ -18,10 +18,7 @@ class CsvParser final : public ExampleParser {
 
   bool IsHeader(const char* text, const char* newline, ParseError* fault) override {
     if (columns_.header.empty()) return false;
-    std::string_view line(text, static_cast<size_t>(newline - text));
-    if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-    while (line.ends_with('\r')) line.remove_suffix(1);
-    if (line != columns_.header)
+    if (BareLine({text, static_cast<size_t>(newline - text)}) != columns_.header)
       *fault = {text, "the same columns in every file: " + columns_.header.substr(0, 100)};
     return true;
   }
@@ -43,7 +40,10 @@ class CsvParser final : public ExampleParser {
     if (column != columns_.columns.size()) return WrongNumber(text);
     RowFault fault = sink_.Take({cells_, {}});
     if (!fault.any()) return {};
-    return {BeginOf(fault.column, text, end), std::move(fault.expected)};
+    std::string got = fault.got.empty() && fault.column < columns_.columns.size()
+                          ? "no value in " + columns_.schema.names[fault.column]
+                          : "";
+    return {BeginOf(fault.column, text, end), std::move(fault.expected), std::move(got)};
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/examples/examples.h"
@@ -16,7 +17,7 @@ namespace shoal::data {
 struct ParseError {
   const char* at = nullptr;  // null: no error
   std::string expected = {};
-  std::string got = {};  // empty: the word at `at`
+  std::string got = {};  // as it stands in the message, with quotes; empty: the word at `at`
 };
 
 // Parses lines and appends examples to a set. Not thread-safe.
@@ -31,6 +32,13 @@ class ExampleParser {
     return false;
   }
 };
+
+// A line of CSV without what does not belong to its text: a byte order mark and carriage returns.
+inline std::string_view BareLine(std::string_view line) {
+  if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+  while (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
 
 // `options` and `set` must outlive the parser.
 std::unique_ptr<ExampleParser> MakeLibsvmParser(const ExampleOptions& options, ExampleSet* set);

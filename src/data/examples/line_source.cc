@@ -8,8 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
+#include "data/examples/csv.h"
 #include "data/examples/example_parser.h"
 #include "data/examples/example_source.h"
+#include "data/formats/cell_number.h"
 
 namespace shoal::data {
 namespace {
@@ -39,18 +42,26 @@ size_t FirstPiece(const Corpus& corpus) {
   return std::min<uint64_t>(bytes, kPiece);
 }
 
+// The header that may be repeated within a file; empty: none.
+std::string HeaderOf(const ExampleOptions& options) {
+  const bool known = options.csv != nullptr && IsOnlyHeader(options.csv->schema.names);
+  return known ? options.csv->header : "";
+}
+
 class LineSource final : public ExampleSource {
  public:
   LineSource(const Corpus& c, Shard s, const ExampleOptions& o)
       : corpus(c),
         shard(std::move(s)),
         options(o),
+        header(HeaderOf(o)),
         bad(o.max_bad),
         buffer(FirstPiece(c) + kSlack) {}
 
   Result<bool> Read(const ExampleTarget& target) override {
     if (segment >= shard.segments.size()) {
       TRY(bad.Finish());
+      if (repeated > 0 && target.set != nullptr) TellRepeated();
       return false;
     }
     if (stream == nullptr) TRY(OpenSegment());
@@ -65,7 +76,10 @@ class LineSource final : public ExampleSource {
   const Corpus corpus;
   const Shard shard;
   const ExampleOptions options;
+  const std::string header;  // empty: none
   BadRows bad;
+  uint64_t repeated = 0;  // headers within a file
+  std::string first_repeated;
   size_t segment = 0;                  // the current one, or the next if there is no stream
   std::unique_ptr<TextStream> stream;  // of the current segment; null between segments
   std::vector<char> buffer;
@@ -122,13 +136,35 @@ class LineSource final : public ExampleSource {
   // Counts it where malformed rows are tolerated.
   Status Malformed(const ParseError& fault, const char* line, const char* newline) {
     const uint64_t position = buffer_at + static_cast<uint64_t>(line - buffer.data());
-    const std::string got = fault.got.empty()
-                                ? FirstWordOf({fault.at, static_cast<size_t>(newline - fault.at)})
-                                : fault.got;
-    std::string what = fmt::format("got '{}', expected {}", got, fault.expected);
+    const std::string got =
+        fault.got.empty()
+            ? fmt::format("'{}'", FirstWordOf({fault.at, static_cast<size_t>(newline - fault.at)}))
+            : fault.got;
+    std::string what = fmt::format("got {}, expected {}", got, fault.expected);
     const uint64_t number = bad.tolerates() ? 0 : LineOf(file(), position);
     if (bad.tolerates()) return bad.Count({file().path.string(), position, number, what});
     return InvalidArgument(fmt::format("{}:{}: {}", file().path.string(), number, what));
+  }
+
+  // True for the header again, as in files that were put together. It is no example.
+  bool RepeatsHeader(const char* line, const char* newline) const {
+    constexpr size_t kMark = 4;  // bytes that BareLine may take away
+    const auto size = static_cast<size_t>(newline - line);
+    if (header.empty() || size < header.size() || size > header.size() + kMark) return false;
+    return BareLine({line, size}) == header;
+  }
+
+  void CountRepeated(const char* line) {
+    if (repeated++ > 0) return;
+    const uint64_t position = buffer_at + static_cast<uint64_t>(line - buffer.data());
+    first_repeated = fmt::format("{}:{}", file().path.string(), LineOf(file(), position));
+  }
+
+  void TellRepeated() const {
+    LogWarning(
+        "rows that repeat the header are left out: {}, the first: {}; if the first line is no "
+        "header, set header to no",
+        repeated, first_repeated);
   }
 
   std::string HeaderFault(const ParseError& fault) const {
@@ -164,11 +200,15 @@ class LineSource final : public ExampleSource {
       if (!skipping) {
         ParseError fault;
         const bool first = buffer_at == 0 && line == buffer.data();
-        const bool header = first && parser->IsHeader(line, newline, &fault);
-        if (!header) fault = parser->Parse(line, newline);
-        if (fault.at == nullptr) {
+        const bool is_header = first && parser->IsHeader(line, newline, &fault);
+        const bool again = !first && RepeatsHeader(line, newline);
+        if (!is_header && !again) fault = parser->Parse(line, newline);
+        if (again) {
+          CountRepeated(line);
+        } else if (fault.at == nullptr) {
           bad.CountGood();
-        } else if (const Status status = Malformed(fault, line, newline); header || !status.ok()) {
+        } else if (const Status status = Malformed(fault, line, newline);
+                   is_header || !status.ok()) {
           return status.ok() ? InvalidArgument(HeaderFault(fault)) : status;
         }
       }

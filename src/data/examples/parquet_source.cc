@@ -81,7 +81,7 @@ class ParquetSource final : public ExampleSource {
       return Status::Ok();
     }
     const std::string path = corpus_.files()[shard_.segments[segment_].file].path.string();
-    const std::string what = "got '" + fault.got + "', expected " + fault.expected;
+    const std::string what = "got " + fault.got + ", expected " + fault.expected;
     if (bad_.tolerates()) return bad_.Count({path, 0, row_, what});
     return InvalidArgument(path + ", row " + std::to_string(row_) + ": " + what);
   }

@@ -140,10 +140,12 @@ void RowAssembler::List(std::string_view name, std::span<const TableCell> values
 }
 
 RowFault RowAssembler::End() {
-  if (fault_.any()) return std::move(fault_);
-  RowFault fault = sink_.Take({cells_, entries_});
+  RowFault fault = fault_.any() ? std::move(fault_) : sink_.Take({cells_, entries_});
+  if (!fault.any()) return fault;
+  const bool nothing = fault.got.empty();
   if (fault.column != RowFault::kNone)
     fault.got += fmt::format(" in {}", columns_.schema.names[fault.column]);
+  fault.got = nothing ? "no value" + fault.got : "'" + fault.got + "'";
   return fault;
 }
 

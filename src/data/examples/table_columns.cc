@@ -30,8 +30,9 @@ Result<ColumnFinder> FindInRecords(ExampleFormat format, const Corpus& corpus,
     (void)fields->Read(record.bytes, &finder);
   }
   if (!finder.names().empty()) return finder;
-  std::string why = reader.first_bad().empty() ? "" : ": " + reader.first_bad().front().text();
-  return InvalidArgument("the first records have no field" + why);
+  if (reader.first_bad().empty()) return InvalidArgument("the first records have no field");
+  return InvalidArgument(fmt::format("none of the first records has a field, {} are malformed: {}",
+                                     reader.bad(), reader.first_bad().front().text()));
 }
 
 Result<ColumnFinder> FindInParquet(const Corpus& corpus, const std::string& categorical) {

@@ -200,9 +200,11 @@ TEST_F(Tables, NumbersThatAreNamesAreDeclared) {
 TEST_F(Tables, MalformedRowsAreErrorsOrCounted) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{\"y\":1}\n{\"y\":", ":2: got '{\"y\":', expected a JSON object"},
+      {"{\"y\":1}\n{\"y\":1,\"a\":\"\\ud800\"}",
+       "expected a JSON object; at byte 12 \\ud800 is half of a character"},
       {"{\"y\":1}\n[1]", ":2: got '[1]', expected a JSON object"},
       {"{\"y\":1}\n{\"y\":1} {}", "expected a JSON object"},
-      {"{\"y\":1}\n{\"z\":1}", ":2: got ' in y', expected a label"}};
+      {"{\"y\":1}\n{\"z\":1}", ":2: got no value in y, expected a label"}};
   for (const auto& [text, expected] : cases) {
     EXPECT_THAT(Read(ExampleFormat::kJsonLines, text).status().message(), HasSubstr(expected));
     const auto tolerated = Read(ExampleFormat::kJsonLines, text, 1, {.label = "y"}, 0.5);
@@ -214,6 +216,30 @@ TEST_F(Tables, MalformedRowsAreErrorsOrCounted) {
   const auto csv = Read(ExampleFormat::kCsv, "y,a\n1,2\n3\n0,1\n", 1, {.label = "y"}, 0.4);
   ASSERT_TRUE(csv.ok()) << csv.status().message();
   EXPECT_EQ(csv->size(), 2u);
+}
+
+TEST_F(Tables, ARepeatedHeaderIsNoExample) {
+  std::string text = "y,a,town\n";
+  for (int i = 0; i < 50; ++i) text += fmt::format("{},{},Rome\n", i % 2, i);
+  text += "\xef\xbb\xbfy,a,town\r\n";
+  for (int i = 0; i < 50; ++i) text += fmt::format("{},{},Rome\n", i % 2, i);
+  text += "y,a,town";
+  for (const uint64_t shards : {1, 3}) {
+    ::testing::internal::CaptureStderr();
+    const auto set = Read(ExampleFormat::kCsv, text, shards);
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(set.ok()) << set.status().message();
+    EXPECT_EQ(set->size(), 100u);
+    EXPECT_THAT(set->classes, ElementsAre("0", "1"));
+    EXPECT_THAT(told, HasSubstr("rows that repeat the header are left out: "));
+    EXPECT_THAT(told, HasSubstr(":52; if the first line"));
+  }
+  // A first line of numbers that names columns may well be a row too.
+  options_.max_bad = 0;
+  const auto numbers =
+      Read(ExampleFormat::kCsv, "1,2\n1,2\n", 1, {.label = "1", .header = CsvHeader::kYes});
+  ASSERT_TRUE(numbers.ok()) << numbers.status().message();
+  EXPECT_EQ(numbers->size(), 1u);
 }
 
 TEST_F(Tables, ListsAreNoLongerThanInTheFirstRecords) {

@@ -80,7 +80,7 @@ class TfRecordSource final : public ExampleSource {
     if (!expected.empty()) return Malformed(begin, "expected " + expected);
     const RowFault fault = rows->End();
     if (fault.any())
-      return Malformed(begin, fmt::format("got '{}', expected {}", fault.got, fault.expected));
+      return Malformed(begin, fmt::format("got {}, expected {}", fault.got, fault.expected));
     bad_.CountGood();
     return Status::Ok();
   }

@@ -34,4 +34,10 @@ std::optional<CellNumber> NumberOf(const TableCell& cell) {
   return CellNumber{false, 0, number.real};
 }
 
+bool IsOnlyHeader(std::span<const std::string> header) {
+  return std::ranges::any_of(header, [](const std::string& name) {
+    return !NumberOf({.kind = TableCell::Kind::kParsed, .text = name}).has_value();
+  });
+}
+
 }  // namespace shoal::data

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/formats/fields.h"
+#include "data/formats/json_text.h"
 
 namespace shoal::data {
 namespace {
@@ -172,12 +173,19 @@ class JsonFields final : public FieldReader {
     size_t used = parser_.write_some(false, record.data(), record.size(), error);
     // The parser stops behind the value; blanks may follow.
     while (!error && used < record.size() && (record[used] == ' ' || record[used] == '\t')) ++used;
-    if (error) return fmt::format("a JSON object ({})", error.message());
+    if (error) return Fault(record, error);
     if (used < record.size()) return fmt::format("a JSON object; it ends at byte {}", used);
     return parser_.handler().is_object() ? "" : "a JSON object";
   }
 
  private:
+  static std::string Fault(std::string_view record, const Error& error) {
+    const size_t half = FindLoneSurrogate(record);
+    if (half == std::string_view::npos) return fmt::format("a JSON object ({})", error.message());
+    return fmt::format(
+        "a JSON object; at byte {} {} is half of a character, without the other half", half,
+        record.substr(half, 6));
+  }
   static boost::json::parse_options Options() {
     boost::json::parse_options options;
     options.max_depth = kMaxDepth;

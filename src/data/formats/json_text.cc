@@ -1,6 +1,9 @@
 #include "data/formats/json_text.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #include "base/utf8.h"
 
@@ -39,6 +42,18 @@ void AppendEscaped(char c, std::string* to) {
   to->push_back(kDigits[byte & 15]);
 }
 
+// The unit of UTF-16 that an escape at `at` names (\u1234); 0 if there is none.
+uint32_t EscapedUnit(std::string_view json, size_t at) {
+  const std::string_view escape = json.substr(std::min(at, json.size()), 6);
+  uint32_t unit = 0;
+  if (escape.size() < 6 || !escape.starts_with("\\u")) return 0;
+  const auto [end, error] = std::from_chars(escape.data() + 2, escape.data() + 6, unit, 16);
+  return error == std::errc() && end == escape.data() + 6 ? unit : 0;
+}
+
+bool IsFirstHalf(uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
+bool IsSecondHalf(uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
+
 size_t DigitsAt(std::string_view text, size_t at) {
   const size_t begin = at;
   while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
@@ -67,6 +82,16 @@ bool IsJsonNumber(std::string_view text) {
 }
 
 }  // namespace
+
+size_t FindLoneSurrogate(std::string_view json) {
+  for (size_t at = json.find('\\'); at != std::string_view::npos; at = json.find('\\', at)) {
+    const uint32_t unit = EscapedUnit(json, at);
+    if (IsSecondHalf(unit)) return at;
+    if (IsFirstHalf(unit) && !IsSecondHalf(EscapedUnit(json, at + 6))) return at;
+    at += IsFirstHalf(unit) ? 12 : 2;
+  }
+  return std::string_view::npos;
+}
 
 void AppendJsonText(std::string_view text, std::string* to) {
   std::string room;

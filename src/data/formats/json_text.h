@@ -1,6 +1,7 @@
 // Cells as JSON, appended to a text.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ void AppendJsonText(std::string_view text, std::string* to);
 // number has a point or an exponent, so that it does not read as an integer.
 void AppendJsonCell(const TableCell& cell, bool marked, std::string* to);
 void AppendJsonList(std::span<const TableCell> cells, bool marked, std::string* to);
+
+// The place of an escape (\ud800) that is half of a character and lacks its other half, which makes
+// a text no JSON; npos if there is none.
+size_t FindLoneSurrogate(std::string_view json);
 
 // A row of named fields as an object of one line, without its line end.
 class JsonRow final : public FieldVisitor {

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/utf8.h"
+#include "data/formats/cell_number.h"
 #include "data/formats/csv_cells.h"
 #include "data/formats/fields.h"
 #include "data/formats/json_text.h"
@@ -177,6 +179,7 @@ Status RecordReader::ReadHeader(const SourceFile& file) {
   TRY(TakeLine(&buffer, kMaxRecord, &line).status());
   bool closed = true;
   columns_ = RowCells(line, format_ == RecordFormat::kTsv ? '\t' : ',', &closed);
+  header_ = line;
   return Status::Ok();
 }
 
@@ -278,7 +281,12 @@ Result<bool> RecordReader::NextFields(FieldVisitor* visitor) {
 std::string RecordReader::FaultOf(const Record& record) {
   if (format_ == RecordFormat::kJsonLines) {
     const auto parsed = ParseJsonObject(record.bytes);
-    return parsed.ok() ? "" : "it is no JSON object: " + parsed.status().message();
+    if (parsed.ok()) return "";
+    const size_t half = FindLoneSurrogate(record.bytes);
+    if (half == std::string_view::npos) return "it is no JSON object: " + parsed.status().message();
+    return fmt::format(
+        "it is no JSON: at byte {} {} is half of a character, without the other half", half,
+        record.bytes.substr(half, 6));
   }
   if (!IsTable(format_)) return "";
   bool closed = true;
@@ -322,12 +330,39 @@ Result<bool> RecordReader::NextInFile(Record* record, std::string* fault) {
   return more;
 }
 
+// True for the first line of a table's file, and for the same line again, as in files that were put
+// together: it is no record.
+bool RecordReader::TakeHeader(const Record& record) {
+  if (record.number != 1) {
+    if (record.bytes != header_ || !IsOnlyHeader(columns_)) return false;
+    if (repeated_++ == 0) {
+      first_repeated_ =
+          fmt::format("{} (byte {})", corpus_.files()[record.file].path.string(), record.offset);
+    }
+    return true;
+  }
+  bool closed = true;
+  auto cells = RowCells(record.bytes, format_ == RecordFormat::kTsv ? '\t' : ',', &closed);
+  header_ = record.bytes;
+  if (columns_.empty()) columns_ = std::move(cells);
+  return true;
+}
+
+Status RecordReader::Finish() const {
+  TRY(CheckShare(true));
+  if (repeated_ > 0) {
+    LogWarning("lines that repeat the header are left out: {}, the first: {}", repeated_,
+               first_repeated_);
+  }
+  return Status::Ok();
+}
+
 Result<bool> RecordReader::Next(Record* record) {
   for (;;) {
     if (!buffer_.open() && rows_ == nullptr) {
       TRY_ASSIGN(const bool opened, OpenNext());
       if (!opened) {
-        TRY(CheckShare(true));
+        TRY(Finish());
         return false;
       }
     }
@@ -338,12 +373,7 @@ Result<bool> RecordReader::Next(Record* record) {
       continue;
     }
     if (fault.empty() && format_ != RecordFormat::kTfRecord && record->bytes.empty()) continue;
-    if (fault.empty() && IsTable(format_) && record->number == 1) {
-      bool closed = true;
-      auto cells = RowCells(record->bytes, format_ == RecordFormat::kTsv ? '\t' : ',', &closed);
-      if (columns_.empty()) columns_ = std::move(cells);
-      continue;
-    }
+    if (fault.empty() && IsTable(format_) && TakeHeader(*record)) continue;
     if (fault.empty() && options_.checked) fault = FaultOf(*record);
     if (fault.empty()) {
       ++good_;

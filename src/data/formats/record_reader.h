@@ -73,7 +73,8 @@ struct BadRecord {
 };
 
 // Reads the records of a corpus, or of a shard of it, in order. Not thread-safe. Empty lines are no
-// records, nor is the first line of each CSV file. Memory: one record, at most kMaxRecord.
+// records, nor is the first line of each CSV file or the same line again within files (which the
+// log tells). Memory: one record, at most kMaxRecord.
 //
 // A record belongs to the shard in which its first byte lies. Segments of Parquet are rows: `begin`
 // and `end` are numbers of rows of the file, from 0 (MakeRowShard).
@@ -119,6 +120,8 @@ class RecordReader {
   Status EnterRow(uint64_t row);
   void Close();
   std::string FaultOf(const Record& record);
+  bool TakeHeader(const Record& record);
+  Status Finish() const;
   Status AddBad(const Record& record, std::string reason);
   Status CheckShare(bool at_end) const;
 
@@ -139,6 +142,9 @@ class RecordReader {
   uint64_t row_bytes_ = 0;  // read by rows_ of all files
   std::vector<BadRecord> first_bad_;
   std::vector<std::string> columns_;
+  std::string header_;     // the line with them, of a table
+  uint64_t repeated_ = 0;  // lines that are it again, within files
+  std::string first_repeated_;
 };
 
 // Shard `index` of `count` of files of rows: all shards have equally many rows, but for one. Reads

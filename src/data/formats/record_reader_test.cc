@@ -91,6 +91,32 @@ TEST_F(Records, OfTablesHaveAsManyCellsAsTheFirstLine) {
   EXPECT_THAT(reader->first_bad()[1].text(), HasSubstr("a quote is not closed"));
 }
 
+TEST_F(Records, ARepeatedHeaderIsNoRecord) {
+  const auto reader =
+      Open({Write("a.csv", "x,y\n1,a\nx,y\r\n2,b\nx,z\nx,y\n")}, RecordFormat::kCsv);
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(All(reader.get()), ElementsAre("1,a", "2,b", "x,z"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("lines that repeat the header are left out: 2, the first: " +
+                        (dir_.path() / "a.csv").string() + " (byte 8)"));
+  // A line of numbers may well come twice.
+  EXPECT_THAT(All(Open({Write("b.csv", "1,2\n1,2\n")}, RecordFormat::kCsv).get()),
+              ElementsAre("1,2"));
+}
+
+TEST_F(Records, HalfACharacterIsNamed) {
+  for (const char* text :
+       {"{\"a\":\"\\\\\\ud800\"}", "{\"a\":\"\\\\\\udc00\"}", "{\"a\":\"\\\\\\ud800\\u0041\"}"}) {
+    const auto reader = Open({Write("a.jsonl", text)}, RecordFormat::kJsonLines);
+    Status error;
+    EXPECT_THAT(All(reader.get(), &error), SizeIs(0));
+    EXPECT_THAT(error.message(), HasSubstr("it is no JSON: at byte 8 \\ud"));
+    EXPECT_THAT(error.message(), HasSubstr("is half of a character, without the other half"));
+  }
+  const auto whole = Write("b.jsonl", "{\"a\":\"\\ud83d\\ude00\\\\ud800\"}");
+  EXPECT_THAT(All(Open({whole}, RecordFormat::kJsonLines).get()), SizeIs(1));
+}
+
 TEST_F(Records, AnEndlessLineIsPassedOver) {
   const auto reader =
       Open({Write("a.txt", "one\n" + std::string(kMaxRecord + (2 << 20), 'x') + "\ntwo\n")},

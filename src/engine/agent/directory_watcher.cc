@@ -13,7 +13,9 @@ Result<DirectoryWatcher> DirectoryWatcher::Make(const std::string& owner) {
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   UniqueFd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!wake.valid() || !changes.valid())
-    return ErrnoStatus(errno, "cannot start " + owner + ": no descriptors (ulimit -n)");
+    return ErrnoStatus(errno, "cannot start " + owner +
+                                  ": no descriptors, or more watchers than the sysctl "
+                                  "fs.inotify.max_user_instances allows");
   return DirectoryWatcher(std::move(wake), std::move(changes));
 }
 

@@ -263,7 +263,7 @@ Result<std::unique_ptr<Engine>> MakeLocalEngine(LocalEngineOptions options) {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll.valid() || !wake.valid())
-    return ErrnoStatus(errno, "cannot start the local engine: no file descriptors (ulimit -n)");
+    return ErrnoStatus(errno, "cannot start the local engine: no file descriptors");
   epoll_event event{};
   event.events = EPOLLIN;
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0)

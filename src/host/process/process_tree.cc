@@ -138,7 +138,7 @@ Status StartError(StartStep step, int error, const ProcessSpec& spec) {
     case StartStep::kDirectory:
       return ErrnoStatus(error, program + " in the directory " + spec.work_dir);
     case StartStep::kDescriptors:
-      return ErrnoStatus(error, program + ": too few file descriptors (ulimit -n)");
+      return ErrnoStatus(error, program + ": too few file descriptors");
     case StartStep::kExec:
       if (error == ENOEXEC) {
         return InvalidArgument(program +

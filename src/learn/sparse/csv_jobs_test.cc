@@ -34,6 +34,20 @@ TEST_F(SparseJob, CsvWithoutLabelsIsPredictedAsWithThem) {
   }
 }
 
+TEST_F(SparseJob, ATableOfAHeaderOnlyIsToldAsSuch) {
+  format_ = data::ExampleFormat::kCsv;
+  params_.label = "y";
+  ASSERT_TRUE(WriteFileAtomically(train_, "y,a,b\n").ok());
+  ASSERT_TRUE(WriteFileAtomically(test_, "y,a,b\n").ok());
+  const auto outcomes = Run(1, 1);
+  ASSERT_FALSE(outcomes[0].ok());
+  EXPECT_EQ(outcomes[0].status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(outcomes[0].status().message(),
+            "the training data holds no example with a feature; expected rows of csv with a label "
+            "and a value in another column; a line with the columns' names is no row "
+            "(docs/formats/examples.md)");
+}
+
 TEST_F(SparseJob, CsvWithNamesAndClasses) {
   std::mt19937_64 random(3);
   const auto lines = [&](int count) {

@@ -459,10 +459,16 @@ Status ExtendBase(WorkerSetup* setup) {
   return Status::Ok();
 }
 
-Status NoExamples() {
-  return InvalidArgument(
-      "the training data holds no example with a feature; libsvm has lines of `LABEL NUMBER:VALUE "
-      "…`, see docs/formats/examples.md for the others");
+Status NoExamples(data::ExampleFormat format) {
+  const std::string expected = data::IsTable(format)
+                                   ? fmt::format(
+                                         "expected rows of {} with a label and a value in another "
+                                         "column; a line with the columns' names is no row",
+                                         NameOf(format))
+                                   : "expected lines of `LABEL NUMBER:VALUE …`";
+  return InvalidArgument(fmt::format(
+      "the training data holds no example with a feature; {} (docs/formats/examples.md)",
+      expected));
 }
 
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummary& agreed,
@@ -545,7 +551,7 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   TRY(ReadHeldOut(setup, &data));
   setup.share.extent = WithDefaults(setup.params, agreed.extent);
   if (setup.meaning.base != nullptr) TRY(ExtendBase(&setup));
-  if (setup.share.extent.features == 0 || agreed.total() == 0) return NoExamples();
+  if (setup.share.extent.features == 0 || agreed.total() == 0) return NoExamples(setup.format);
   std::unique_ptr<Learner> own_learner;
   if (setup.params.keep_fields) {
     TRY_ASSIGN(own_learner, setup.learner->ForFields(setup.share.extent.fields));

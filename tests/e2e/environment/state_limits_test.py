@@ -85,6 +85,38 @@ class LimitsTest(harness.JobsTest):
         self.assertIn(1, codes)
         self.assertEqual(self.home.leftovers(), [])
 
+    def test_too_few_descriptors_are_no_fault_of_the_data(self):
+        data = self.home.write("t.csv", "y,a\n" + "".join(f"{i % 2},{i}\n" for i in range(100)))
+        refused = 0
+        for most in range(8, 48):
+            code, out, err = self.home.run("train", "linear", "--data", data, "--label", "y", "--output", self.home.path("model"), seconds=60,
+                                           preexec_fn=lambda n=most: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            self.assertNotIn("put it back", out + err)
+            if "Too many open files" in err:
+                refused += 1
+                self.assertRegex(err, f"raise `ulimit -n`, which is {most}\\b")
+        self.assertGreater(refused, 2)
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_too_little_address_space_is_told_as_such(self):
+        data = self.home.write("t.csv", "y,a\n" + "".join(f"{i % 2},{i}\n" for i in range(100)))
+        model = self.home.path("model")
+        code, out, err = self.home.run("train", "linear", "--data", data, "--label", "y", "--output", model, seconds=60)
+        self.assertEqual(code, 0, out + err)
+        # Between the most with which the model cannot be read and the least that is enough there is no room for a thread's stack.
+        told = 0
+        for most in range(24 << 20, 400 << 20, 4 << 20):
+            code, out, err = self.home.run("predict", model, "--data", data, "--output", "p.txt", seconds=60,
+                                           preexec_fn=lambda n=most: resource.setrlimit(resource.RLIMIT_AS, (n, n)))
+            self.assertNotIn("ulimit -u", err)
+            if code == 0:
+                break
+            if "cannot start a thread" in err:
+                told += 1
+                self.assertIn(f"`ulimit -v` allows, which is {most >> 10} KiB; raise it", err)
+        self.assertEqual(code, 0, err)
+        self.assertGreater(told, 0)
+
     def test_files_that_may_not_grow(self):
         # More than the limit is printed; the database, the journal and the records stay below it.
         job = self.home.write("job.yaml", "name: talks\ncommand: [sh, -c, 'yes 0123456789 | head -n 100000; echo last']\n"
