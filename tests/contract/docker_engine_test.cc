@@ -96,9 +96,9 @@ TEST_F(DockerEngineTest, TheUserIsTheOneThatIsNamed) {
 TEST_F(DockerEngineTest, OutOfMemoryIsToldFromAKill) {
   // The daemon's runtime watches the memory of a container from a moment after its first process
   // began, and never reports what happened before. A command in the container runs after that.
-  Start("trap 'exec tail /dev/zero' USR1; while :; do sleep 1000 & wait; done",
+  Start("trap 'exec tail /dev/zero' USR1; echo ready; while :; do sleep 1000 & wait; done",
         {0, int64_t{32} << 20, 0});
-  ASSERT_EQ(AwaitPhase(TaskPhase::kRunning).phase, TaskPhase::kRunning);
+  ASSERT_TRUE(harness_->Await([this] { return Said() == "ready\n"; }));
   ExecSpec spec;
   spec.argv = {"kill", "-USR1", "1"};
   auto execution = harness_->engine().Exec(job_.job_id, "worker", 0, spec);
