@@ -121,6 +121,10 @@ std::function<net::HttpBodyLimit(const HttpServerRequest&)> RestServer::max_body
 }
 
 void RestServer::OnRequest(const std::shared_ptr<HttpExchange>& exchange) {
+  if (auto reply = page_.Reply(exchange->request())) {
+    exchange->Reply(std::move(*reply));
+    return;
+  }
   auto found = FindMatch(exchange->request());
   if (auto* reply = std::get_if<HttpServerReply>(&found)) {
     exchange->Reply(std::move(*reply));

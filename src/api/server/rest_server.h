@@ -1,5 +1,5 @@
-// Answers HTTP requests: finds the route, authenticates, checks rights and arguments, calls the
-// handler on a worker thread and writes the audit log.
+// Answers HTTP requests: gives the page's files, or finds the route, authenticates, checks rights
+// and arguments, calls the handler on a worker thread and writes the audit log.
 //
 //     RestServer rest(backend, {});
 //     auto http = net::HttpServer::Start({.handler = rest.handler(), .max_body = rest.max_body()});
@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "api/page/page_files.h"
 #include "api/people/throttle.h"
 #include "api/server/call.h"
 #include "controller/threads/worker_pool.h"
@@ -50,6 +51,7 @@ class RestServer {
 
   Backend backend_;
   const RestServerOptions options_;
+  const PageFiles page_;
   Throttle throttle_;
   std::atomic<size_t> waiting_{0};  // tasks that wait or run
   controller::WorkerPool pool_;     // last: its threads use the others

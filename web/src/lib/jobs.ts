@@ -1,0 +1,143 @@
+// The jobs that the page knows: loaded in pages, newest first, and kept up to date by events.
+import { api, type Job, type JobEvent } from "./api";
+import { live } from "./live";
+
+const PAGE = 1000;
+
+// States by the events that lead to them, where the name differs.
+const STATE_OF: Record<string, string> = { submitted: "pending" };
+const STATES = new Set(["pending", "admitted", "starting", "running", "suspended", "finishing"]);
+
+export function isOver(state: string): boolean {
+  return state === "succeeded" || state === "failed" || state === "cancelled";
+}
+
+export function matches(job: Job, words: string[], state: string, team: string): boolean {
+  if (state && job.state !== state) return false;
+  if (team && job.team !== team) return false;
+  const text = `${job.name} ${job.id} ${job.user} ${job.reason} ${job.engine}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+// What an event of the log changes of a job; undefined: the job has to be read again.
+export function changed(job: Job, event: JobEvent): Job | undefined {
+  if (event.seq <= job.last_seq) return job;
+  const next: Job = { ...job, last_seq: event.seq };
+  const state = STATE_OF[event.type] ?? event.type;
+  if (event.type === "task") return next;
+  if (event.type === "ended") {
+    const body = event.body as { state?: string; reason?: string } | undefined;
+    return { ...next, state: body?.state ?? "", reason: body?.reason ?? "", ended: event.time };
+  }
+  if (!STATES.has(state)) return undefined;
+  if (state === "running" && !next.started) next.started = event.time;
+  return { ...next, state };
+}
+
+type Listener = () => void;
+
+class Jobs {
+  list: Job[] = [];
+  loading = false;
+  complete = false;
+  error: unknown;
+  version = 0;
+  private byId = new Map<string, number>();
+  private listeners = new Set<Listener>();
+  private stop: (() => void) | null = null;
+  private again = new Set<string>();
+
+  watch(call: Listener): () => void {
+    this.listeners.add(call);
+    if (!this.stop) this.start();
+    return () => {
+      this.listeners.delete(call);
+    };
+  }
+
+  reset() {
+    this.stop?.();
+    this.stop = null;
+    this.list = [];
+    this.byId.clear();
+    this.complete = false;
+  }
+
+  private tell() {
+    ++this.version;
+    for (const call of this.listeners) call();
+  }
+
+  private start() {
+    this.stop = live.subscribe({ after: "now" }, (message) => {
+      if (message.event === "event") this.apply(message.data as JobEvent);
+    });
+    void this.load();
+  }
+
+  private put(jobs: Job[]) {
+    for (const job of jobs) {
+      const at = this.byId.get(job.id);
+      if (at !== undefined) this.list[at] = job;
+      else this.list.push(job);
+      if (at === undefined) this.byId.set(job.id, this.list.length - 1);
+    }
+  }
+
+  private sort() {
+    this.list.sort((a, b) => (a.submitted < b.submitted ? 1 : a.submitted > b.submitted ? -1 : 0));
+    this.byId = new Map(this.list.map((job, index) => [job.id, index]));
+  }
+
+  private async load() {
+    this.loading = true;
+    try {
+      for (let after: string | undefined, first = true; first || after; first = false) {
+        const page = await api.jobs({ limit: first ? 100 : PAGE, ...(after ? { after } : {}) });
+        this.put(page.items);
+        after = page.next;
+        this.tell();
+      }
+      this.complete = true;
+      this.error = undefined;
+    } catch (error) {
+      this.error = error;
+    }
+    this.loading = false;
+    this.sort();
+    this.tell();
+  }
+
+  private apply(event: JobEvent) {
+    const at = this.byId.get(event.job);
+    const job = at === undefined ? undefined : this.list[at];
+    const next = job && changed(job, event);
+    if (at !== undefined && next) {
+      this.list[at] = next;
+      this.tell();
+    } else {
+      this.read(event.job);
+    }
+  }
+
+  private read(id: string) {
+    if (this.again.has(id)) return;
+    this.again.add(id);
+    api
+      .job(id)
+      .then((job) => {
+        this.put([job]);
+        this.sort();
+      })
+      .catch(() => {
+        this.list = this.list.filter((job) => job.id !== id);
+        this.sort();
+      })
+      .finally(() => {
+        this.again.delete(id);
+        this.tell();
+      });
+  }
+}
+
+export const jobs = new Jobs();

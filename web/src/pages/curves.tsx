@@ -1,0 +1,114 @@
+// The curves of a job, live, and of another beside it.
+import { useEffect, useState } from "preact/hooks";
+import { api, type SeriesPoints } from "../lib/api";
+import { type Group, groups, taskOf } from "../lib/curves";
+import { jobs } from "../lib/jobs";
+import { type Place, setQuery } from "../lib/router";
+import { t } from "../lib/strings";
+import { Chart, type Curve, smooth } from "../parts/chart";
+import { Fault, useLoad } from "../parts/common";
+
+const POINTS = 600;
+const PERIOD_MS = 2000;
+
+interface Loaded {
+  job: string;
+  groups: Group[];
+  points: Map<string, SeriesPoints>;
+}
+
+async function load(job: string): Promise<Loaded> {
+  const { items } = await api.series(job);
+  const shown = groups(items);
+  const names = shown.flatMap((group) => group.series.map((one) => one.name));
+  const points = await Promise.all(names.map((name) => api.points(job, name, { points: POINTS })));
+  return { job, groups: shown, points: new Map(points.map((one) => [one.name, one])) };
+}
+
+function curvesOf(loaded: Loaded[], name: string, weight: number, relative: boolean): Curve[] {
+  return loaded.flatMap(({ job, groups: all, points }) => {
+    const group = all.find((one) => one.name === name);
+    const every = [...points.values()].flatMap((one) => one.time_ms.slice(0, 1));
+    const zero = relative ? Math.min(...every) : 0;
+    return (group?.series ?? []).flatMap((one) => {
+      const series = points.get(one.name);
+      if (!series) return [];
+      return {
+        label: loaded.length > 1 ? `${job} ${taskOf(one.name)}` : taskOf(one.name) || name,
+        times: series.time_ms.map((time) => (time - zero) / 1000),
+        values: smooth(series.mean, weight),
+      };
+    });
+  });
+}
+
+export function Curves({ job, over, place }: { job: string; over: boolean; place: Place }) {
+  const other = place.query.get("with") ?? "";
+  const log = place.query.get("log") === "1";
+  const weight = Number(place.query.get("smooth") ?? 0) || 0;
+  const key = `${job} ${other}`;
+  const [value, setValue] = useState<Loaded[]>();
+  const state = useLoad(key, () => Promise.all([job, other].filter(Boolean).map(load)));
+  useEffect(() => {
+    if (state.value) setValue(state.value);
+  }, [state.value]);
+  useEffect(() => {
+    if (over) return;
+    const timer = setInterval(state.reload, PERIOD_MS);
+    return () => clearInterval(timer);
+  }, [over, key]);
+  const names = [...new Set((value ?? []).flatMap((one) => one.groups.map((group) => group.name)))];
+  return (
+    <>
+      <div class="bar">
+        <label>
+          {t("smoothing")}{" "}
+          <input
+            type="range"
+            min="0"
+            max="0.98"
+            step="0.02"
+            value={weight}
+            onInput={(event) =>
+              setQuery("smooth", event.currentTarget.value === "0" ? "" : event.currentTarget.value)
+            }
+          />
+        </label>
+        <label>
+          <input type="checkbox" checked={log} onChange={() => setQuery("log", log ? "" : "1")} />{" "}
+          {t("logScale")}
+        </label>
+        <label>
+          {t("compare")}{" "}
+          <input
+            list="other-jobs"
+            value={other}
+            onChange={(event) => setQuery("with", event.currentTarget.value.trim())}
+          />
+        </label>
+        <datalist id="other-jobs">
+          {jobs.list
+            .filter((one) => one.id !== job)
+            .slice(0, 200)
+            .map((one) => (
+              <option key={one.id} value={one.id} />
+            ))}
+        </datalist>
+      </div>
+      <Fault error={state.error} />
+      {value && names.length === 0 && <p class="dim">{t("noSeries")}</p>}
+      {!value && !state.error && <p class="dim">{t("loading")}</p>}
+      <div class="charts">
+        {names.map((name) => (
+          <Chart
+            key={name}
+            title={name}
+            curves={curvesOf(value ?? [], name, weight, other !== "")}
+            log={log}
+            relative={other !== ""}
+          />
+        ))}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+// A job file written, checked, tried and submitted.
+import { useRef, useState } from "preact/hooks";
+import { api } from "../lib/api";
+import { go } from "../lib/router";
+import { t } from "../lib/strings";
+import { Fault } from "../parts/common";
+
+const EXAMPLE = `framework: generic
+roles:
+  worker:
+    replicas: 2
+    command: [sh, -c, 'echo "hello from worker $SHOAL_INDEX"; sleep 2']
+`;
+
+const DRAFT = "shoal.draft";
+
+export function NewJobPage() {
+  const [text, setText] = useState(() => sessionStorage.getItem(DRAFT) ?? EXAMPLE);
+  const [error, setError] = useState<unknown>();
+  const [said, setSaid] = useState<string[]>([]);
+  const [busy, setBusy] = useState(false);
+  // The same until the text changes, so that a repeated click submits one job.
+  const key = useRef(crypto.randomUUID());
+  const change = (value: string) => {
+    setText(value);
+    sessionStorage.setItem(DRAFT, value);
+    key.current = crypto.randomUUID();
+    setSaid([]);
+    setError(undefined);
+  };
+  const run = async (call: () => Promise<void>) => {
+    setBusy(true);
+    setError(undefined);
+    setSaid([]);
+    try {
+      await call();
+    } catch (problem) {
+      setError(problem);
+    }
+    setBusy(false);
+  };
+  const check = () =>
+    run(async () => {
+      const plan = (await api.plan(text)) as { tasks: unknown[] };
+      const trial = await api.dryRun(text);
+      setSaid([
+        t("ok", { count: plan.tasks.length }),
+        trial.starts
+          ? t("startsNow", { flavor: trial.flavor })
+          : t("waits", { reason: trial.reason }),
+        ...trial.changes,
+      ]);
+    });
+  const submit = () =>
+    run(async () => {
+      const job = await api.submit(text, key.current);
+      sessionStorage.removeItem(DRAFT);
+      go(`/jobs/${encodeURIComponent(job.id)}`);
+    });
+  const drop = async (event: DragEvent) => {
+    const file = event.dataTransfer?.files[0];
+    if (!file) return;
+    event.preventDefault();
+    change(await file.text());
+  };
+  return (
+    <>
+      <h1>{t("newJob")}</h1>
+      <label for="job-text">
+        {t("jobText")} <span class="dim">{t("drop")}</span>
+      </label>
+      <textarea
+        id="job-text"
+        class="code"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => change(event.currentTarget.value)}
+        onDrop={(event) => void drop(event)}
+      />
+      <div class="bar">
+        <button type="button" disabled={busy} onClick={() => void check()}>
+          {t("check")}
+        </button>
+        <button type="button" class="main" disabled={busy} onClick={() => void submit()}>
+          {t("submit")}
+        </button>
+      </div>
+      <Fault error={error} />
+      <div role="status">
+        {said.map((line) => (
+          <p key={line}>{line}</p>
+        ))}
+      </div>
+    </>
+  );
+}

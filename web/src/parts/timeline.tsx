@@ -1,0 +1,69 @@
+// The tasks of a job over time, one bar a task.
+import { duration } from "../lib/format";
+import { t } from "../lib/strings";
+import type { Row } from "../lib/timeline";
+
+const ROW = 20;
+const LABEL = 110;
+const WIDTH = 900;
+
+export function Timeline({ rows, now }: { rows: Row[]; now: number }) {
+  if (rows.length === 0) return null;
+  const from = Math.min(...rows.map((row) => row.spans[0]?.from ?? now));
+  const to = Math.max(...rows.map((row) => row.spans.at(-1)?.to || now), from + 1);
+  const x = (at: number) => LABEL + ((at - from) / (to - from)) * (WIDTH - LABEL - 10);
+  const height = rows.length * ROW + 24;
+  const ticks = [0, 0.25, 0.5, 0.75, 1];
+  return (
+    <div class="scroll">
+      <svg
+        class="timeline"
+        viewBox={`0 0 ${WIDTH} ${height}`}
+        width={WIDTH}
+        height={height}
+        role="img"
+      >
+        <title>{t("tasks")}</title>
+        {ticks.map((part) => (
+          <g key={part}>
+            <line
+              class="grid"
+              x1={x(from + part * (to - from))}
+              x2={x(from + part * (to - from))}
+              y1="0"
+              y2={height - 18}
+            />
+            <text
+              x={x(from + part * (to - from))}
+              y={height - 5}
+              text-anchor={part === 1 ? "end" : "middle"}
+            >
+              {duration(part * (to - from))}
+            </text>
+          </g>
+        ))}
+        {rows.map((row, index) => (
+          <g key={row.task}>
+            <text x="0" y={index * ROW + 14}>
+              {row.task}
+            </text>
+            {row.spans.map((span) => (
+              <rect
+                key={`${span.from}${span.state}`}
+                class={span.state}
+                x={x(span.from)}
+                y={index * ROW + 3}
+                height={ROW - 6}
+                width={Math.max(3, x(span.to || now) - x(span.from))}
+              >
+                <title>
+                  {`${row.task}, ${t("attempt")} ${span.attempt}: ${span.state}${span.detail ? `, ${span.detail}` : ""}, ${duration((span.to || now) - span.from)}`}
+                </title>
+              </rect>
+            ))}
+          </g>
+        ))}
+      </svg>
+    </div>
+  );
+}
