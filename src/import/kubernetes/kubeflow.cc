@@ -239,6 +239,9 @@ void KubeflowReader::ReadElastic(FieldReader* spec) {
 void KubeflowReader::ReadMpi(FieldReader* spec) {
   mpi_.slots = static_cast<int>(spec->ReadInteger("slotsPerWorker", 1, 1024).value_or(1));
   mpi_.launcher_works = spec->ReadFlag("runLauncherAsWorker").value_or(false);
+  const job::Node* implementation = spec->node().Find("mpiImplementation");
+  mpi_.hydra = implementation != nullptr &&
+               (implementation->text == "Intel" || implementation->text == "MPICH");
   main_container_ = spec->ReadText("mainContainer").value_or("");
 }
 
