@@ -183,6 +183,22 @@ TEST(JobSet, LabelsOfItsControllerAreCounted) {
   EXPECT_TRUE(says("V8 came from the cluster"));
 }
 
+TEST(JobSet, SshToOtherPodsIsTold) {
+  const auto told = [](const std::string& command) {
+    const auto loaded = Load(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\nspec:\n"
+        "  replicatedJobs:\n    - {name: w, template: {spec: {template: {spec: {containers: "
+        "[{name: c, command: [sh, -c, '" +
+        command + "']}]}}}}}\n");
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    return loaded.ok() && std::ranges::any_of(loaded->losses, [](const ImportLoss& loss) {
+             return !loss.minor && loss.sentence.starts_with("the command calls ssh");
+           });
+  };
+  EXPECT_TRUE(told("until ssh -p 222 $OTHER hostname; do sleep 1; done"));
+  EXPECT_FALSE(told("ls /root/.ssh"));
+}
+
 TEST(JobSet, TheCoordinatorsPodIsAHost) {
   const auto loaded =
       Load(SetWithLabels("  coordinator: {replicatedJob: first}\n", "", "coordinator"));

@@ -146,6 +146,8 @@ class KubeflowReader {
   void FinishXgboost();
   // The training operator lets Python write its output at once.
   void SetUnbuffered();
+  // Variables of the MXNet operator that ps-lite does not need.
+  void FinishMxnet();
   // Pods have the host name JOB-ROLE-INDEX, as their services have.
   void ReplaceHosts();
   // Reports roles that cleanPodPolicy lets run on after the end of the job, and a policy without
@@ -402,6 +404,7 @@ void KubeflowReader::Finish() {
     ConvertTorchLaunchers(&torch_, builder_);
   }
   FinishXgboost();
+  FinishMxnet();
   SetUnbuffered();
   ReplaceHosts();
   ReportCleanPolicy();
@@ -469,6 +472,15 @@ void KubeflowReader::FinishXgboost() {
       "WORKER_PORT was one port for all workers (LightGBM's machines); not kept: each "
       "has a port of its own; give env.MACHINES={{shoal.addresses.worker}} to programs "
       "that read a list, or set env.WORKER_PORT where each worker has its own machine");
+}
+
+// BytePS reads DMLC_WORKER_ID (addBytePSEnv of the MXNet operator).
+void KubeflowReader::FinishMxnet() {
+  if (kind_.name != "MXJob") return;
+  for (job::Role& role : builder_->job()->roles) {
+    role.env.try_emplace("DMLC_USE_KUBERNETES", "1");
+    if (role.name == "worker") role.env.try_emplace("DMLC_WORKER_ID", "{{shoal.index}}");
+  }
 }
 
 class Kubeflow final : public Importer {

@@ -171,6 +171,18 @@ TEST(XgboostJob, WorkersHaveTheirAddresses) {
   EXPECT_EQ(job.FindRole("master")->env.at("WORKER_ADDRS"), "{{shoal.hosts.worker}}");
 }
 
+TEST(MxJob, WorkersHaveTheVariablesOfByteps) {
+  const auto role = [](const std::string& name) {
+    return name + ": {replicas: 1, template: {spec: {containers: [{command: [bpslaunch]}]}}}";
+  };
+  const auto job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: x}\nspec: {mxReplicaSpecs: {" +
+      role("Scheduler") + ", " + role("Server") + ", " + role("Worker") + "}}\n");
+  EXPECT_EQ(job.FindRole("worker")->env.at("DMLC_WORKER_ID"), "{{shoal.index}}");
+  EXPECT_EQ(job.FindRole("server")->env.at("DMLC_USE_KUBERNETES"), "1");
+  EXPECT_FALSE(job.FindRole("server")->env.contains("DMLC_WORKER_ID"));
+}
+
 TEST(JaxJob, WorkersAreProcesses) {
   const auto job = Import(
       "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: x}\nspec: {jaxReplicaSpecs: "

@@ -71,25 +71,6 @@ bool Names(const job::Role& role, std::string_view what) {
          std::ranges::any_of(role.env, [&](const auto& one) { return names(one.second); });
 }
 
-// True if the text calls the program: a word of a script, or of a command.
-bool CallsProgram(const std::string& text, std::string_view program) {
-  constexpr std::string_view kBefore = " \t\n;|&(`\"'=!{";
-  constexpr std::string_view kBehind = " \t\n\"'\\";
-  for (size_t at = text.find(program); at != text.npos; at = text.find(program, at + 1)) {
-    const size_t end = at + program.size();
-    if ((at == 0 || kBefore.find(text[at - 1]) != kBefore.npos) &&
-        (end == text.size() || kBehind.find(text[end]) != kBehind.npos)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool CommandCalls(const job::Role& role, std::string_view program) {
-  return std::ranges::any_of(role.command,
-                             [&](const std::string& word) { return CallsProgram(word, program); });
-}
-
 // Variables with the operator's files: those that Shoal sets have its value, others are set before
 // the command.
 void MoveVariables(const std::string& host_file, job::Role* launcher) {

@@ -39,6 +39,20 @@ std::string MovedInScript(const std::string& script, std::string_view path,
   return moved;
 }
 
+// True if the text calls the program: a word of a script, or of a command.
+bool CallsProgram(const std::string& text, std::string_view program) {
+  constexpr std::string_view kBefore = " \t\n;|&(`\"'=!{";
+  constexpr std::string_view kBehind = " \t\n\"'\\";
+  for (size_t at = text.find(program); at != text.npos; at = text.find(program, at + 1)) {
+    const size_t end = at + program.size();
+    if ((at == 0 || kBefore.find(text[at - 1]) != kBefore.npos) &&
+        (end == text.size() || kBehind.find(text[end]) != kBehind.npos)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool IsShell(const std::vector<std::string>& command) {
   static const std::vector<std::string> kShells = {"sh", "bash", "dash", "/bin/sh", "/bin/bash"};
   return command.size() >= 3 && command[1].starts_with("-") && command[1].ends_with("c") &&
@@ -50,6 +64,11 @@ bool IsShell(const std::vector<std::string>& command) {
 bool CommandContains(const job::Role& role, std::string_view text) {
   return std::ranges::any_of(role.command,
                              [&](const std::string& word) { return word.find(text) != word.npos; });
+}
+
+bool CommandCalls(const job::Role& role, std::string_view program) {
+  return std::ranges::any_of(role.command,
+                             [&](const std::string& word) { return CallsProgram(word, program); });
 }
 
 void MovePath(std::string_view path, const std::string& variable, job::Role* role) {
