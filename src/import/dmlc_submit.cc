@@ -52,12 +52,22 @@ constexpr DmlcFlag kFlags[] = {
     {"kube-server-image", "Not used", "the servers' image; commands run on this machine"},
     {"kube-worker-template", "Not used", "a template of Kubernetes"},
     {"kube-server-template", "Not used", "a template of Kubernetes"},
+    {"n", "Number of workers, as MXNet's launch.py has it: as many servers without -s", ""},
+    {"s", "Number of servers, of launch.py", ""},
+    {"H", "Not used", "on which hosts tasks run; the engine chooses"},
+    {"hostfile", "Not used", "on which hosts tasks run; the engine chooses"},
+    {"launcher", "Where launch.py would run it; Shoal's engine runs it whatever it says", ""},
 };
 
 using Flags = std::map<std::string, std::vector<std::string>>;
 
+// Options that MXNet's launch.py has and dmlc-submit has not.
+constexpr const char* kOfMxnet[] = {"n", "s", "H", "hostfile", "launcher"};
+
+std::string Option(const std::string& flag) { return (flag.size() == 1 ? "-" : "--") + flag; }
+
 Status FlagError(const std::string& flag, const std::string& got, const std::string& expected) {
-  return InvalidArgument("--" + flag + ": got " + job::PrintableText(got) + ", expected " +
+  return InvalidArgument(Option(flag) + ": got " + job::PrintableText(got) + ", expected " +
                          expected);
 }
 
@@ -151,6 +161,22 @@ std::vector<std::string> ShellCommandFor(std::vector<std::string> words) {
   return plain && whole && program ? words : std::vector<std::string>{"bash", "-c", line};
 }
 
+// The flags by their names in dmlc-submit. launch.py has as many servers as workers by default.
+Flags WithoutShortNames(Flags flags) {
+  const bool mxnet =
+      std::ranges::any_of(kOfMxnet, [&](const char* name) { return flags.contains(name); });
+  for (const auto& [shorter, name] :
+       {std::pair{"n", "num-workers"}, {"s", "num-servers"}, {"launcher", "cluster"}}) {
+    auto taken = flags.extract(shorter);
+    if (taken.empty()) continue;
+    taken.key() = name;
+    flags.insert(std::move(taken));
+  }
+  if (mxnet && !flags.contains("num-servers") && flags.contains("num-workers"))
+    flags["num-servers"] = flags["num-workers"];
+  return flags;
+}
+
 Status BuildJob(const Flags& flags, const std::vector<std::string>& command, JobBuilder* builder) {
   if (!flags.contains("num-workers")) {
     return InvalidArgument("--num-workers is missing, expected the number of workers");
@@ -191,7 +217,7 @@ void ReportLost(const Flags& flags, Diagnostics* diagnostics) {
   }
   for (const DmlcFlag& flag : kFlags) {
     if (flag.lost.empty() || !flags.contains(std::string(flag.name))) continue;
-    diagnostics->AddLoss({}, "--" + std::string(flag.name), "not kept: " + std::string(flag.lost),
+    diagnostics->AddLoss({}, Option(std::string(flag.name)), "not kept: " + std::string(flag.lost),
                          "");
   }
   if (job::ParseInteger(LastValue(flags, "num-servers").value_or("0")).value_or(0) > 1) {
@@ -213,7 +239,8 @@ void ReportLost(const Flags& flags, Diagnostics* diagnostics) {
 
 std::span<const DmlcFlag> DmlcFlags() { return kFlags; }
 
-Result<ImportedJob> ImportDmlcSubmit(const Flags& flags, const std::vector<std::string>& command) {
+Result<ImportedJob> ImportDmlcSubmit(const Flags& given, const std::vector<std::string>& command) {
+  const Flags flags = WithoutShortNames(given);
   const std::string file = "dmlc-submit";
   job::Errors errors(file, {});
   Diagnostics diagnostics(file, &errors);

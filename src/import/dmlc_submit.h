@@ -1,4 +1,5 @@
-// Imports the command line of dmlc-submit; `shoal submit-dmlc` has the same flags.
+// Imports the command line of dmlc-submit and of MXNet's tools/launch.py, which calls it; `shoal
+// submit-dmlc` has the flags of both.
 #pragma once
 
 #include <map>
@@ -12,7 +13,7 @@
 namespace shoal::importer {
 
 struct DmlcFlag {
-  std::string_view name;  // "num-workers"
+  std::string_view name;  // "num-workers"; "n" for -n
   std::string_view doc;   // for --help
   std::string_view lost;  // why it is ignored, completes "--queue: …"; empty if honoured
 };

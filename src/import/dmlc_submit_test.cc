@@ -30,6 +30,26 @@ TEST(DmlcSubmit, FlagsBecomeRoles) {
   EXPECT_EQ(rabit->job.framework, job::Framework::kRabit);
 }
 
+TEST(DmlcSubmit, LinesOfMxnetsLauncherHaveAsManyServersAsWorkers) {
+  const auto imported = ImportDmlcSubmit({{"n", {"3"}}, {"launcher", {"ssh"}}, {"H", {"hosts"}}},
+                                         {"python", "train.py"});
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  EXPECT_EQ(imported->job.framework, job::Framework::kPsLite);
+  EXPECT_EQ(imported->job.FindRole("worker")->replicas, 3);
+  EXPECT_EQ(imported->job.FindRole("server")->replicas, 3);
+  EXPECT_EQ(imported->losses.at(0).field, "--cluster");
+  EXPECT_EQ(imported->losses.at(1).field, "-H");
+  const auto servers = ImportDmlcSubmit({{"n", {"2"}}, {"s", {"1"}}}, {"a"});
+  ASSERT_TRUE(servers.ok());
+  EXPECT_EQ(servers->job.FindRole("server")->replicas, 1);
+  const auto long_names =
+      ImportDmlcSubmit({{"num-workers", {"2"}}, {"launcher", {"local"}}}, {"a"});
+  ASSERT_TRUE(long_names.ok());
+  EXPECT_EQ(long_names->job.FindRole("server")->replicas, 2);
+  EXPECT_EQ(ImportDmlcSubmit({{"s", {"x"}}, {"n", {"1"}}}, {"a"}).status().message(),
+            "--num-servers: got 'x', expected an integer from 0 to 100000");
+}
+
 TEST(DmlcSubmit, WordsAreJoinedForBashAsThere) {
   const auto command = [](const std::vector<std::string>& words) {
     const auto imported = ImportDmlcSubmit({{"num-workers", {"2"}}, {"num-servers", {"1"}}}, words);

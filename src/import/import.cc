@@ -24,6 +24,10 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
+bool HasLineThatBegins(std::string_view text, std::string_view begin) {
+  return text.starts_with(begin) || text.find("\n" + std::string(begin)) != std::string_view::npos;
+}
+
 // Expands Kubernetes' references in commands, except those that --set has replaced.
 void ExpandCommands(const job::Job& before, ImportedJob* imported) {
   for (job::Role& role : imported->job.roles) {
@@ -85,8 +89,9 @@ Result<std::optional<ImportedJob>> ImportText(std::string_view text, const std::
   }
   const std::vector<const Node*> flat = ListDocuments(&documents);
   const std::vector<JobDocument> jobs = FindJobDocuments(flat);
-  // ParseJob reports errors of a job file.
-  if (!errors.empty() && jobs.empty()) return std::optional<ImportedJob>();
+  // ParseJob reports errors of a job file, which has one document.
+  if (!errors.empty() && jobs.empty() && !HasLineThatBegins(text, "apiVersion:"))
+    return std::optional<ImportedJob>();
   if (!errors.empty()) return errors.ToStatus();
   if (jobs.empty()) {
     if (ReportMarathonPod(flat, &errors)) return errors.ToStatus();

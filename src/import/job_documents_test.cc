@@ -85,6 +85,14 @@ TEST(EntryPoint, ThatOfAnotherImageIsRefused) {
   EXPECT_EQ(ErrorOf(app("a", "one") + app("b", "one")), "");
 }
 
+TEST(Documents, ErrorsOfOneOfSeveralDocumentsAreSaid) {
+  const std::string error = ErrorOf(
+      "apiVersion: v1\nkind: Service\n---\napiVersion: batch.volcano.sh/v1alpha1\n"
+      "kind: Job\nspec:\ntasks:\n- replicas: 1\ntemplate:\n- command: [a\n");
+  EXPECT_NE(error.find("this is not valid YAML"), std::string::npos) << error;
+  EXPECT_EQ(error.find("more than one YAML document"), std::string::npos) << error;
+}
+
 TEST(Documents, AnotherKindIsNoMisspelling) {
   const auto refused = [](const std::string& kind) {
     return ErrorOf("apiVersion: x/v1\nkind: " + kind + "\nspec: {}\n");

@@ -19,6 +19,35 @@ roles:
 limits: {restarts: 0}
 """
 
+# The idiom of Oracle's and AWS' NCCL tests: the launcher waits for its workers with ssh, by the operator's host file.
+OPERATORS = """\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: nccl-tests}
+spec:
+  slotsPerWorker: 2
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        spec:
+          containers:
+            - image: i
+              command: [/bin/bash, -c]
+              args:
+                - |
+                  set -e
+                  until (for host in $(awk '{print $1}' /etc/mpi/hostfile); do
+                    ssh -o ConnectTimeout=5 -p 2222 $host exit 2> /dev/null || exit 1
+                  done); do sleep 1; done
+                  while read -r host slots; do ssh $host "echo \\$SHOAL_ROLE-\\$SHOAL_INDEX of $host $slots"; done < /etc/mpi/hostfile
+                  ssh -n worker-1 'exit 7' || echo ends with $?
+                  ssh elsewhere true || echo no $?
+                  SCRIPT
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{image: i, command: [/usr/sbin/sshd, -De]}]}}
+"""
+
 
 class MpiTest(unittest.TestCase):
     def setUp(self):
@@ -85,6 +114,32 @@ class MpiTest(unittest.TestCase):
                 self.assertEqual(process.poll(), 1, harness.said(process))
                 self.assertIn("worker-1", re.split(r"\| up\n", harness.said(process))[-1])
                 self.assertEqual(self.home.leftovers(), [])
+
+    def run_operators(self, script):
+        # A program of the machine's own, which reaches the other hosts.
+        os.mkdir(self.home.path("bin"))
+        self.home.write("bin/ssh", "#!/bin/sh\necho the other ssh: $*\nexit 3\n")
+        os.chmod(self.home.path("bin/ssh"), 0o755)
+        path = self.home.path("bin") + ":" + os.environ["PATH"]
+        code, out, err = self.home.run("run", self.home.write("mpijob.yaml", OPERATORS.replace("SCRIPT", script)),
+                                       "--set", f"roles.launcher.env.PATH={path}")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.home.leftovers(), [])
+        return re.findall(r"launcher-0 \| (.*)", out)
+
+    def test_ssh_of_a_launcher_reaches_the_workers_of_its_host_file(self):
+        lines = self.run_operators("true")
+        self.assertEqual([line for line in lines if "standard input" not in line],
+                         ["worker-0 of worker-0 slots=2", "worker-1 of worker-1 slots=2", "ends with 7",
+                          "the other ssh: elsewhere true", "no 3"])
+        self.assertEqual(len([line for line in lines if "standard input is not sent" in line]), 2)
+
+    def test_mpirun_takes_that_ssh_as_its_agent(self):
+        if not shutil.which("mpirun.openmpi"):
+            self.skipTest("there is no Open MPI")
+        lines = self.run_operators("mpirun.openmpi --mca plm_rsh_agent 'ssh -q -p 222' --hostfile /etc/mpi/hostfile "
+                                   "sh -c 'echo rank $OMPI_COMM_WORLD_RANK of $SHOAL_INDEX'")
+        self.assertEqual(sorted(line for line in lines if line.startswith("rank")), [f"rank {r} of {r // 2}" for r in range(4)])
 
     def test_other_hosts_are_refused_by_name(self):
         if not shutil.which("mpirun.mpich"):

@@ -1,4 +1,4 @@
-// `shoal submit-dmlc …`: accepts dmlc-submit's command line.
+// `shoal submit-dmlc …`: accepts dmlc-submit's command line, and that of MXNet's tools/launch.py.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -40,6 +40,7 @@ constexpr const char* kSubmitDmlcFooter = R"help(Examples:
   shoal submit-dmlc --cluster local --num-workers 2 --num-servers 1 -- python train.py --kv-store dist_sync
   shoal submit-dmlc --num-workers 4 ./linear.dmlc data.conf      a rabit job
   shoal submit-dmlc --num-workers 2 --num-servers 1 --print-job -- ./test_kv_app > job.yaml
+  shoal submit-dmlc -n 2 --launcher local python train.py        a line of MXNet's tools/launch.py
 
 The program after the flags runs as scheduler, server and worker; all arguments after its name are
 passed to it. Differences from dmlc-submit on its clusters are printed before the start.)help";
@@ -52,8 +53,10 @@ int CountDmlcOwnArgs(int argc, const char* const* argv) {
   while (at < argc) {
     const std::string word = argv[at];
     if (!word.starts_with("-") || word == "--") break;
-    const bool whole = word.find('=') != std::string::npos || !word.starts_with("--") ||
-                       word == "--print-job" || word == "--json" || word == "--help";
+    const bool short_value = word == "-n" || word == "-s" || word == "-H";
+    const bool whole = word.find('=') != std::string::npos ||
+                       (!word.starts_with("--") && !short_value) || word == "--print-job" ||
+                       word == "--json" || word == "--help";
     at += whole ? 1 : 2;
   }
   return std::min(at, argc);
@@ -65,7 +68,8 @@ void AddSubmitDmlc(CLI::App& app, Run* chosen) {
       app.add_subcommand("submit-dmlc", "Run a job described by a dmlc-submit command line");
   for (const importer::DmlcFlag& flag : importer::DmlcFlags()) {
     const std::string name(flag.name);
-    sub->add_option("--" + name, arguments->flags[name], std::string(flag.doc))
+    sub->add_option((name.size() == 1 ? "-" : "--") + name, arguments->flags[name],
+                    std::string(flag.doc))
         ->allow_extra_args(false)
         ->type_name("");
   }

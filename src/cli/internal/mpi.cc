@@ -1,11 +1,13 @@
 // `shoal mpi-worker`, the program of role `worker` in a job of framework mpi, and `shoal
-// mpi-agent`, which mpirun calls in place of rsh (docs/adr/0070). Started by Shoal and by mpirun;
-// hidden from --help.
+// mpi-agent`, which mpirun calls in place of rsh (docs/adr/0070) and scripts of the launcher in
+// place of ssh (docs/adr/0430). Started by Shoal and by mpirun; hidden from --help.
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -25,6 +27,7 @@ namespace {
 
 constexpr size_t kMostCluster = size_t{64} << 20;
 constexpr int kPatienceMs = 2000;
+constexpr int kNoConnection = 255;  // ssh's exit code for its own errors
 
 Result<std::string> TaskVariable(const char* name) {
   const char* value = std::getenv(name);
@@ -42,11 +45,14 @@ Status Serve(rendezvous::RemoteShellServerOptions options) {
   return rendezvous::RunRemoteShellServer(std::move(options));
 }
 
-Result<rendezvous::RemoteCommandEnd> RunOnHost(const std::vector<std::string>& words) {
-  TRY_ASSIGN(const std::string job_dir, TaskVariable("SHOAL_JOB_DIR"));
+Result<rendezvous::RemoteCommandSpec> FindCommand(const std::vector<std::string>& words) {
   TRY_ASSIGN(const std::string file, TaskVariable("SHOAL_CLUSTER_FILE"));
   TRY_ASSIGN(const std::string cluster, ReadFile(file, kMostCluster));
-  TRY_ASSIGN(rendezvous::RemoteCommandSpec command, rendezvous::FindMpiHost(words, cluster));
+  return rendezvous::FindMpiHost(words, cluster);
+}
+
+Result<rendezvous::RemoteCommandEnd> RunOnHost(rendezvous::RemoteCommandSpec command) {
+  TRY_ASSIGN(const std::string job_dir, TaskVariable("SHOAL_JOB_DIR"));
   TRY_ASSIGN(command.token, rendezvous::ReadTokenFile(job_dir));
   return rendezvous::RunRemoteCommand(command);
 }
@@ -70,16 +76,55 @@ void EndWaitingParent() {
   ::_exit(0);
 }
 
-int Agent(const Context& context) {
-  const auto end = RunOnHost(context.passthrough_args);
-  int code = 0;
-  if (!end.ok()) {
-    code = PrintError(end.status());
-  } else {
-    code = end->signal != 0 ? 128 + end->signal : end->exit_code;
-  }
+int RunAndReport(const rendezvous::RemoteCommandSpec& command) {
+  const auto end = RunOnHost(command);
+  if (!end.ok()) return PrintError(end.status());
+  return end->signal != 0 ? 128 + end->signal : end->exit_code;
+}
+
+int Agent(const std::vector<std::string>& words) {
+  const auto command = FindCommand(words);
+  const int code = command.ok() ? RunAndReport(*command) : PrintError(command.status());
   if (code != 0) EndWaitingParent();
   return code;
+}
+
+// True for standard input that a program would read data from.
+bool HasInput() {
+  struct stat input {};
+  if (::fstat(STDIN_FILENO, &input) != 0) return false;
+  return S_ISFIFO(input.st_mode) || S_ISSOCK(input.st_mode) ||
+         (S_ISREG(input.st_mode) && input.st_size > 0);
+}
+
+// Hosts that are no tasks of the job are reached by the machine's own ssh.
+int Ssh(std::vector<std::string> words) {
+  const auto command = FindCommand(words);
+  if (command.ok()) {
+    if (HasInput() && std::find(words.begin(), words.end(), "-n") == words.end()) {
+      PrintNote("ssh " + command->name +
+                ": standard input is not sent to the command; ssh -n leaves it to others");
+    }
+    return RunAndReport(*command);
+  }
+  const char* const path = std::getenv("PATH");
+  const char* const own = std::getenv("SHOAL_MPI_BIN");
+  const std::filesystem::path other =
+      rendezvous::FindOtherProgram("ssh", path == nullptr ? "" : path, own == nullptr ? "" : own);
+  const bool elsewhere =
+      command.status().code() == Code::kNotFound || rendezvous::HostOfRshLine(words).empty();
+  if (other.empty() || !elsewhere) {
+    (void)PrintError(command.status());
+    return kNoConnection;
+  }
+  words.insert(words.begin(), "ssh");
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv(other.c_str(), arguments.data());
+  (void)PrintError(ErrnoStatus(errno, other.string()));
+  return kNoConnection;
 }
 
 }  // namespace
@@ -99,8 +144,15 @@ void AddMpiWorker(CLI::App& app, Run* chosen) {
 }
 
 void AddMpiAgent(CLI::App& app, Run* chosen) {
-  app.add_subcommand("mpi-agent", "Run a command in a worker's task, in place of rsh")
-      ->callback([chosen] { *chosen = [](const Context& context) { return Agent(context); }; });
+  CLI::App* const sub =
+      app.add_subcommand("mpi-agent", "Run a command in a worker's task, in place of rsh");
+  const auto ssh = std::make_shared<bool>(false);
+  sub->add_flag("--ssh", *ssh, "Reach other hosts by the machine's own ssh");
+  sub->callback([chosen, ssh] {
+    *chosen = [ssh](const Context& context) {
+      return *ssh ? Ssh(context.passthrough_args) : Agent(context.passthrough_args);
+    };
+  });
 }
 
 }  // namespace shoal::cli

@@ -71,6 +71,7 @@ class FieldReader {
   void AddLossExceptOn(const std::string& engine, const std::string& name,
                        const std::string& sentence, bool minor = false);
 
+  const job::Node& node() const { return *node_; }
   const std::string& path() const { return path_; }
   const std::string& at() const { return at_; }
   void set_at(std::string at) { at_ = std::move(at); }

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "import/conversion/importer.h"
 #include "import/kubernetes/batch_job.h"
+#include "import/kubernetes/job_set_labels.h"
 #include "import/kubernetes/pod_hosts.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"
@@ -31,6 +31,7 @@ class JobSetReader {
   JobSetReader(const JobSetOptions& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
 
   bool Run(FieldReader* spec) {
+    spec_ = &spec->node();
     if (auto failure = spec->ReadObject("failurePolicy")) ReadFailure(&*failure);
     for (FieldReader& one : spec->ReadObjects("replicatedJobs")) ReadReplicated(&one);
     if (roles_.empty()) spec->AddError("replicatedJobs", "got none, expected at least one");
@@ -90,8 +91,8 @@ class JobSetReader {
     limits.restarts.reset();
     const auto deadline = std::exchange(limits.deadline, {});
     const auto known = ask_.jobs.find(replicated.name);
-    const ReplicatedJobOptions ask =
-        known == ask_.jobs.end() ? ReplicatedJobOptions{} : known->second;
+    ReplicatedJobOptions ask = known == ask_.jobs.end() ? ReplicatedJobOptions{} : known->second;
+    ask.pod.labels = FindLabels(*spec_, builder_->job()->name, replicated.name);
     if (!ReadJobSpec(&*spec, ask.role.empty() ? replicated.name : ask.role, ask.pod, builder_))
       return;
     ShareDeadline(deadline, &*spec);
@@ -109,7 +110,8 @@ class JobSetReader {
     }
     replicated.role = role.name;
     replicated.backoff = limits.restarts.value_or(kUnlimitedRestarts);
-    if (indexed) SetIndex(static_cast<int>(replicas), &role, one);
+    if (indexed) role.env.try_emplace(kIndex, kOwnIndex);
+    SetCountsOf(replicated, replicas, &role, one);
     if (replicas * role.replicas > job::kMaxTasks) {
       return one->AddError("replicas", "got more than 100,000 tasks, expected fewer");
     }
@@ -153,38 +155,27 @@ class JobSetReader {
     }
   }
 
-  // Each of several Jobs numbers its pods from 0.
-  void SetIndex(int jobs, job::Role* role, FieldReader* one) {
-    if (jobs <= 1) {
-      role->env.try_emplace(kIndex, kOwnIndex);
-      return;
+  // Sets the variables that count Jobs and pods; each of several Jobs numbers its pods from 0.
+  void SetCountsOf(const Replicated& replicated, int64_t jobs, job::Role* role, FieldReader* one) {
+    ReplicatedJobPlace place = FindPlace(*spec_, replicated.name);
+    place.jobs = jobs;
+    place.pods = role->replicas;
+    place.restarts = max_restarts_;
+    place.restarts_alone = replicated.backoff > 0;
+    const UnsetCounts unset = SetCounts(place, role);
+    for (const std::string& name : unset.no_shell) {
+      one->AddLoss("replicas", name +
+                                   " counted the pods of a Job, the Jobs or the restarts; not "
+                                   "kept: the image's own entry point has no shell before it; set "
+                                   "roles." +
+                                   role->name + ".command");
     }
-    if (role->replicas <= 1) {
-      for (auto& [name, value] : role->env) {
-        if (value == kOwnIndex) value = "0";
-      }
-      role->env.try_emplace(kIndex, "0");
-      return;
+    for (const std::string& name : unset.restarts) {
+      one->AddLoss("template",
+                   name +
+                       " counted the restarts of the whole set; not kept: tasks start again by "
+                       "themselves, and SHOAL_ATTEMPT counts both");
     }
-    role->env[kIndex] = kOwnIndex;
-    // Covers these variables and those set from the pod's annotation.
-    std::string statement;
-    for (auto it = role->env.begin(); it != role->env.end();) {
-      const bool index = it->second == kOwnIndex;
-      if (index) {
-        statement += (statement.empty() ? "export " : " ") + it->first + "=$((SHOAL_INDEX % " +
-                     std::to_string(std::max(role->replicas, 1)) + "))";
-      }
-      it = index ? role->env.erase(it) : std::next(it);
-    }
-    if (role->command.empty()) {
-      return one->AddLoss("replicas",
-                          "each pod had its index within its Job in JOB_COMPLETION_INDEX; not "
-                          "kept: the image's own entry point has no shell before it; set "
-                          "roles." +
-                              role->name + ".command");
-    }
-    PrependStatement(statement, role);
   }
 
   void ReadDependencies(FieldReader* one, Replicated* replicated) {
@@ -288,6 +279,7 @@ class JobSetReader {
 
   const JobSetOptions& ask_;
   JobBuilder* const builder_;
+  const job::Node* spec_ = nullptr;
   std::vector<Replicated> roles_;
   std::string subdomain_;  // of the pods' host names
   int max_restarts_ = 0;

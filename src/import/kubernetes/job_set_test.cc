@@ -137,6 +137,89 @@ TEST(JobSet, NamesOfTheSetAreKnown) {
   EXPECT_EQ(loaded->job.roles[0].command, (Words{"a", "set"}));
 }
 
+// A set of two Jobs of one pod, then three Jobs of four pods whose variables come from the labels.
+std::string SetWithLabels(const std::string& policy, const std::string& spec,
+                          const std::string& labels) {
+  std::string env;
+  int i = 0;
+  for (size_t at = 0; at < labels.size();) {
+    const size_t end = std::min(labels.find(' ', at), labels.size());
+    env += (env.empty() ? "{name: V" : ", {name: V") + std::to_string(i++) +
+           ", valueFrom: {fieldRef: {fieldPath: \"metadata.labels['jobset.sigs.k8s.io/" +
+           labels.substr(at, end - at) + "']\"}}}";
+    at = end + 1;
+  }
+  return "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\nspec:\n" +
+         policy +
+         "  replicatedJobs:\n    - {name: first, replicas: 2, template: {spec: {template: {spec: "
+         "{containers: [{name: c, command: [a]}]}}}}}\n    - {name: w_2, replicas: 3, template: "
+         "{spec: {completions: 4, parallelism: 4, " +
+         spec + "template: {spec: {containers: [{name: c, command: [a], env: [" + env +
+         "]}]}}}}}\n";
+}
+
+TEST(JobSet, LabelsOfItsControllerAreCounted) {
+  const auto loaded = Load(SetWithLabels(
+      "", "",
+      "job-index job-global-index job-group-index replicatedjob-name replicatedjob-replicas "
+      "global-replicas group-name restart-attempt jobset-uid"));
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const job::Role& role = loaded->job.roles.at(1);
+  EXPECT_EQ(role.command.at(2),
+            "export JOB_COMPLETION_INDEX=$((SHOAL_INDEX % 4)) V0=$((SHOAL_INDEX / 4)) "
+            "V1=$((SHOAL_INDEX / 4 + 2)) V2=$((SHOAL_INDEX / 4 + 2))\nexec \"$@\"");
+  EXPECT_EQ(role.env.at("V3"), "w_2");
+  EXPECT_EQ(role.env.at("V4"), "3");
+  EXPECT_EQ(role.env.at("V5"), "5");
+  EXPECT_EQ(role.env.at("V6"), "default");
+  EXPECT_EQ(role.env.at("V7"), "0");
+  EXPECT_EQ(role.env.count("V8"), 0u);
+  const auto says = [&](const std::string& text) {
+    return std::ranges::any_of(loaded->losses, [&](const ImportLoss& loss) {
+      return loss.sentence.find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(says("kept as the index of the task's Job in the set"));
+  EXPECT_TRUE(says("V8 came from the cluster"));
+}
+
+TEST(JobSet, SshToOtherPodsIsTold) {
+  const auto told = [](const std::string& command) {
+    const auto loaded = Load(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\nspec:\n"
+        "  replicatedJobs:\n    - {name: w, template: {spec: {template: {spec: {containers: "
+        "[{name: c, command: [sh, -c, '" +
+        command + "']}]}}}}}\n");
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    return loaded.ok() && std::ranges::any_of(loaded->losses, [](const ImportLoss& loss) {
+             return !loss.minor && loss.sentence.starts_with("the command calls ssh");
+           });
+  };
+  EXPECT_TRUE(told("until ssh -p 222 $OTHER hostname; do sleep 1; done"));
+  EXPECT_FALSE(told("ls /root/.ssh"));
+}
+
+TEST(JobSet, TheCoordinatorsPodIsAHost) {
+  const auto loaded =
+      Load(SetWithLabels("  coordinator: {replicatedJob: first}\n", "", "coordinator"));
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(loaded->job.roles.at(1).env.at("V0"), "{{shoal.hosts.first}}");
+}
+
+TEST(JobSet, RestartsOfTheSetAreThoseOfTasksThatRestartWithIt) {
+  const std::string policy = "  failurePolicy: {maxRestarts: 2}\n";
+  const auto together = Load(SetWithLabels(policy, "backoffLimit: 0, ", "restart-attempt"));
+  ASSERT_TRUE(together.ok()) << together.status().message();
+  EXPECT_NE(together->job.roles.at(1).command.at(2).find(" V0=$SHOAL_ATTEMPT\n"),
+            std::string::npos);
+  const auto alone = Load(SetWithLabels(policy, "", "restart-attempt"));
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_EQ(alone->job.roles.at(1).env.count("V0"), 0u);
+  EXPECT_TRUE(std::ranges::any_of(alone->losses, [](const ImportLoss& loss) {
+    return !loss.minor && loss.sentence.starts_with("V0 counted the restarts of the whole set");
+  }));
+}
+
 TEST(JobSet, PodsOfSeveralJobsWithOnePodHaveTheIndex0) {
   const auto load = [](const std::string& spec) {
     return Load(

@@ -146,6 +146,8 @@ class KubeflowReader {
   void FinishXgboost();
   // The training operator lets Python write its output at once.
   void SetUnbuffered();
+  // Variables of the MXNet operator that ps-lite does not need.
+  void FinishMxnet();
   // Pods have the host name JOB-ROLE-INDEX, as their services have.
   void ReplaceHosts();
   // Reports roles that cleanPodPolicy lets run on after the end of the job, and a policy without
@@ -239,6 +241,9 @@ void KubeflowReader::ReadElastic(FieldReader* spec) {
 void KubeflowReader::ReadMpi(FieldReader* spec) {
   mpi_.slots = static_cast<int>(spec->ReadInteger("slotsPerWorker", 1, 1024).value_or(1));
   mpi_.launcher_works = spec->ReadFlag("runLauncherAsWorker").value_or(false);
+  const job::Node* implementation = spec->node().Find("mpiImplementation");
+  mpi_.hydra = implementation != nullptr &&
+               (implementation->text == "Intel" || implementation->text == "MPICH");
   main_container_ = spec->ReadText("mainContainer").value_or("");
 }
 
@@ -399,6 +404,7 @@ void KubeflowReader::Finish() {
     ConvertTorchLaunchers(&torch_, builder_);
   }
   FinishXgboost();
+  FinishMxnet();
   SetUnbuffered();
   ReplaceHosts();
   ReportCleanPolicy();
@@ -466,6 +472,15 @@ void KubeflowReader::FinishXgboost() {
       "WORKER_PORT was one port for all workers (LightGBM's machines); not kept: each "
       "has a port of its own; give env.MACHINES={{shoal.addresses.worker}} to programs "
       "that read a list, or set env.WORKER_PORT where each worker has its own machine");
+}
+
+// BytePS reads DMLC_WORKER_ID (addBytePSEnv of the MXNet operator).
+void KubeflowReader::FinishMxnet() {
+  if (kind_.name != "MXJob") return;
+  for (job::Role& role : builder_->job()->roles) {
+    role.env.try_emplace("DMLC_USE_KUBERNETES", "1");
+    if (role.name == "worker") role.env.try_emplace("DMLC_WORKER_ID", "{{shoal.index}}");
+  }
 }
 
 class Kubeflow final : public Importer {

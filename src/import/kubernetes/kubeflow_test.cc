@@ -94,9 +94,57 @@ TEST(MpiJob, TheOperatorsFilesAreLeftOutOrTold) {
   const auto args =
       Import(MpiJob("v1", "", "{image: i, args: [mpirun, -hostfile, /etc/mpi/hostfile, a]}"));
   EXPECT_EQ(args.FindRole("launcher")->args, (Words{"mpirun", "a"}));
-  EXPECT_NE(told("sh, -c, 'cat /etc/mpi/hostfile; mpirun a'").find("/etc/mpi"), std::string::npos);
+  EXPECT_NE(told("sh, -c, 'cat /etc/mpi/discover_hosts.sh; mpirun a'").find("/etc/mpi"),
+            std::string::npos);
   EXPECT_NE(told("horovodrun, -np, '2', --host-discovery-script, /etc/mpi/discover_hosts.sh, a")
                 .find("horovodrun reaches"),
+            std::string::npos);
+}
+
+TEST(MpiJob, TheHostFileIsOneThatShoalWrites) {
+  const auto launcher = [](const std::string& spec, const std::string& container) {
+    return *Import(MpiJob("v2beta1", spec, container)).FindRole("launcher");
+  };
+  const auto script = launcher("", R"({command: [bash, -c, "N=$(sed -n '$=' /etc/mpi/hostfile)
+    for h in $(awk '{print $1}' \"/etc/mpi/hostfile\"); do echo '/etc/mpi/hostfile' $h; done
+    mpirun --hostfile /etc/mpi/hostfile -np $N a"]})");
+  EXPECT_EQ(script.command.at(2),
+            "N=$(sed -n '$=' \"$SHOAL_MPI_HOSTFILE\") for h in $(awk '{print $1}' "
+            "\"$SHOAL_MPI_HOSTFILE\"); do echo ''\"$SHOAL_MPI_HOSTFILE\"'' $h; done mpirun  -np "
+            "$N a");
+  const auto words = launcher("mpiImplementation: Intel, ",
+                              "{command: [python, run.py, /etc/mpi/hostfile], env: [{name: HOSTS, "
+                              "value: /etc/mpi/hostfile}, {name: I_MPI_HYDRA_HOST_FILE, value: "
+                              "/etc/mpi/hostfile}]}");
+  EXPECT_EQ(words.command.at(2),
+            "export HOSTS=\"$SHOAL_MPI_HYDRA_HOSTFILE\"\nexec 'python' 'run.py' "
+            "''\"$SHOAL_MPI_HYDRA_HOSTFILE\"''");
+  EXPECT_TRUE(words.env.empty());
+  const std::string other = "cat /etc/mpi/hostfile.old";
+  EXPECT_EQ(launcher("", "{command: [sh, -c, '" + other + "']}").command.at(2), other);
+}
+
+TEST(MpiJob, TheLaunchersSshReachesWorkersThroughTheirTasks) {
+  const auto script = [](const std::string& text) {
+    return Import(MpiJob("v1", "", "{command: [sh, -c, '" + text + "']}"))
+        .FindRole("launcher")
+        ->command.at(2);
+  };
+  const std::string path = "export PATH=\"$SHOAL_MPI_BIN:$PATH\"\n";
+  for (const char* text :
+       {"until ssh -p 2222 h true; do :; done", "(ssh h a)&", "mpirun --mca plm_rsh_agent ssh a",
+        "mpirun --mca plm_rsh_agent \"ssh -q\" a"}) {
+    EXPECT_EQ(script(text), path + text);
+  }
+  EXPECT_EQ(Import(MpiJob("v1", "", "{command: [bash, -lc], args: ['ssh h a']}"))
+                .FindRole("launcher")
+                ->command,
+            (std::vector<std::string>{"bash", "-lc", path + "ssh h a"}));
+  for (const char* text : {"mkdir /root/.ssh", "service sshd start; ls /ssh/a", "a --ssh-key b"})
+    EXPECT_EQ(script(text), text);
+  EXPECT_EQ(script("mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh a"),
+            "mpirun --mca plm_rsh_agent \"$SHOAL_MPI_BIN/ssh\" a");
+  EXPECT_NE(Told(MpiJob("v1", "", "{command: [sh, -c, 'scp a h:b']}")).find("runs scp"),
             std::string::npos);
 }
 
@@ -121,6 +169,18 @@ TEST(XgboostJob, WorkersHaveTheirAddresses) {
       "template: "
       "{spec: {containers: [{command: [a]}]}}}}}\n");
   EXPECT_EQ(job.FindRole("master")->env.at("WORKER_ADDRS"), "{{shoal.hosts.worker}}");
+}
+
+TEST(MxJob, WorkersHaveTheVariablesOfByteps) {
+  const auto role = [](const std::string& name) {
+    return name + ": {replicas: 1, template: {spec: {containers: [{command: [bpslaunch]}]}}}";
+  };
+  const auto job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: x}\nspec: {mxReplicaSpecs: {" +
+      role("Scheduler") + ", " + role("Server") + ", " + role("Worker") + "}}\n");
+  EXPECT_EQ(job.FindRole("worker")->env.at("DMLC_WORKER_ID"), "{{shoal.index}}");
+  EXPECT_EQ(job.FindRole("server")->env.at("DMLC_USE_KUBERNETES"), "1");
+  EXPECT_FALSE(job.FindRole("server")->env.contains("DMLC_WORKER_ID"));
 }
 
 TEST(JaxJob, WorkersAreProcesses) {

@@ -9,6 +9,7 @@ namespace shoal::importer {
 struct MpiJobOptions {
   int slots = 1;                // slotsPerWorker
   bool launcher_works = false;  // runLauncherAsWorker
+  bool hydra = false;           // mpiImplementation Intel or MPICH: the host file has HOST:SLOTS
 };
 
 // Adapts the launcher's command and the job's framework. Call when all roles have been read.

@@ -58,38 +58,52 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
+using OptionalField = std::optional<KnownPodField>;
+
+// The name of a label or annotation: "a/b" of "metadata.labels['a/b']". Empty for other fields.
+std::string LabelOf(const std::string& field) {
+  for (const std::string_view begin : {"metadata.labels['", "metadata.annotations['"}) {
+    if (field.starts_with(begin) && field.ends_with("']"))
+      return field.substr(begin.size(), field.size() - begin.size() - 2);
+  }
+  return "";
+}
+
 // nullopt for fields that only the cluster knows.
-std::optional<std::string> FieldValue(const std::string& field, const job::Role& role,
-                                      const job::Job& job) {
-  if (field == "status.podIP") return "{{shoal.host}}";
+OptionalField FieldValue(const std::string& field, const KnownPodFields& known,
+                         const job::Role& role, const job::Job& job) {
+  const auto found = known.find(LabelOf(field));
+  if (found != known.end()) return found->second;
+  const auto value = [](std::string text) { return KnownPodField{std::move(text), ""}; };
+  if (field == "status.podIP") return value("{{shoal.host}}");
   if (field == "metadata.namespace" && !job.kubernetes.name_space.empty()) {
-    return job.kubernetes.name_space;
+    return value(job.kubernetes.name_space);
   }
   if (field == "metadata.name" && !job.name.empty()) {
-    return job.name + "-" + role.name + "-{{shoal.index}}";
+    return value(job.name + "-" + role.name + "-{{shoal.index}}");
   }
   for (const char* label : {"/replica-index']", "/task-index']", "/job-completion-index']"}) {
-    if (field.starts_with("metadata.") && field.ends_with(label)) return "{{shoal.index}}";
+    if (field.starts_with("metadata.") && field.ends_with(label)) return value("{{shoal.index}}");
   }
-  if (field.starts_with("metadata.") && field.ends_with("/jobset-name']")) return job.name;
-  if (field.starts_with("metadata.") && field.ends_with("/replicatedjob-name']")) return role.name;
   return std::nullopt;
 }
 
-void ReadValueFrom(const std::string& name, FieldReader* variable, job::Role* role,
-                   JobBuilder* builder) {
+void ReadValueFrom(const std::string& name, FieldReader* variable, const KnownPodFields& known,
+                   job::Role* role, JobBuilder* builder) {
   const job::Node* source = variable->ReadNode("valueFrom");
   const job::Node* reference = source->Find("fieldRef");
   const job::Node* field = reference == nullptr ? nullptr : reference->Find("fieldPath");
   const auto value =
-      field == nullptr ? std::nullopt : FieldValue(field->text, *role, *builder->job());
+      field == nullptr ? std::nullopt : FieldValue(field->text, known, *role, *builder->job());
   if (value && IsVariableName(name)) {
-    builder->SetVariable(role, name, *value, variable);
-    variable->AddLoss("valueFrom",
-                      name + " came from the pod's field " + job::PrintableText(field->text) +
-                          "; kept as " + job::PrintableText(*value) +
-                          ", by the job's own addresses and names",
-                      true);
+    builder->SetVariable(role, name, value->value, variable);
+    variable->AddLoss(
+        "valueFrom",
+        name + " came from the pod's field " + job::PrintableText(field->text) + "; kept as " +
+            (value->meaning.empty()
+                 ? job::PrintableText(value->value) + ", by the job's own addresses and names"
+                 : value->meaning),
+        true);
     return;
   }
   variable->AddLoss("valueFrom",
@@ -169,7 +183,8 @@ std::vector<std::string> ExpandCommand(const std::vector<std::string>& command,
   return shell ? std::vector<std::string>{"sh", "-c", line} : words;
 }
 
-void ReadPodEnvironment(FieldReader* container, job::Role* role, JobBuilder* builder) {
+void ReadPodEnvironment(FieldReader* container, const KnownPodFields& known, job::Role* role,
+                        JobBuilder* builder) {
   const std::string at = "roles." + role->name + ".env";
   size_t budget = kMostOfRole;
   for (FieldReader& variable : container->ReadObjects("env")) {
@@ -177,7 +192,7 @@ void ReadPodEnvironment(FieldReader* container, job::Role* role, JobBuilder* bui
     const auto name = variable.ReadText("name");
     const auto value = variable.ReadText("value");
     if (variable.HasField("valueFrom")) {
-      ReadValueFrom(name.value_or("NAME"), &variable, role, builder);
+      ReadValueFrom(name.value_or("NAME"), &variable, known, role, builder);
     } else if (!name) {
       variable.AddError("name", "got a variable without a name, expected one");
     } else {

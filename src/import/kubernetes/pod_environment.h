@@ -15,8 +15,17 @@
 
 namespace shoal::importer {
 
-// Reads a container's `env` and `envFrom` into the role.
-void ReadPodEnvironment(FieldReader* container, job::Role* role, JobBuilder* builder);
+// A label or annotation of a pod whose value is known without a cluster.
+struct KnownPodField {
+  std::string value;
+  std::string meaning;  // for comments, of a value that says nothing to the reader; else empty
+};
+using KnownPodFields = std::map<std::string, KnownPodField>;  // by the label's name
+
+// Reads a container's `env` and `envFrom` into the role. `known`: labels and annotations that the
+// kind's controller writes on the pod.
+void ReadPodEnvironment(FieldReader* container, const KnownPodFields& known, job::Role* role,
+                        JobBuilder* builder);
 
 // Replaces "$(NAME)" by the variable's value and "$$" by "$". A reference to a variable that `env`
 // lacks stays, and its name is added to `unresolved`; so do references that would add more than 128

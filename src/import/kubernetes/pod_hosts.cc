@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "import/kubernetes/operator_files.h"
 #include "job/spec/cluster_reference.h"
 
 namespace shoal::importer {
@@ -91,6 +92,13 @@ void ReportHosts(const PodHosts& pods, const job::Role& role, FieldReader* spec)
 void ReplacePodHosts(const std::vector<PodHosts>& pods, FieldReader* spec, JobBuilder* builder) {
   for (job::Role& role : builder->job()->roles) {
     spec->set_at("roles." + role.name);
+    if (builder->job()->framework != job::Framework::kMpi && CommandCalls(role, "ssh")) {
+      spec->AddLoss(
+          "",
+          "the command calls ssh; tasks have no ssh daemon and no keys, and no host has a "
+          "pod's name, so that a loop that waits for others never ends; where it starts "
+          "mpirun make it a job of framework mpi, which reaches workers without ssh");
+    }
     for (const PodHosts& one : pods) {
       for (auto& [name, value] : role.env)
         ReplaceInVariable(one, name, &value, &role, spec, builder);

@@ -220,7 +220,7 @@ void ReadContainers(FieldReader* spec, const PodOptions& options, job::Role* rol
   }
   const std::string at = chosen->at();
   ReportName(chosen, options, *role);
-  ReadPodEnvironment(chosen, role, builder);
+  ReadPodEnvironment(chosen, options.labels, role, builder);
   chosen->set_at(at);
   if (const auto image = chosen->ReadText("image")) builder->SetImage(*image, *role, chosen);
   ReadPodResources(chosen, role, builder);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "import/conversion/job_builder.h"
+#include "import/kubernetes/pod_environment.h"
 
 namespace shoal::importer {
 
@@ -28,6 +29,8 @@ struct PodOptions {
   bool needs_command = true;            // false: other tasks start the programs
   // The framework's own ports by number, which become no ports of the role.
   std::set<int64_t> framework_port_numbers = {};
+  // Labels and annotations that the kind's controller writes on the pods.
+  KnownPodFields labels = {};
 };
 
 // Fields of a pod that importers need for decisions.

@@ -140,6 +140,7 @@ class TrainJobReader {
   int nodes_ = 1;
   job::SourceLocation nodes_place_;
   std::string per_node_;     // processes of a node: a number, "auto", "cpu", "gpu", or empty
+  bool hydra_ = false;       // mpiImplementation Intel or MPICH
   Node template_;            // of the JobSet: metadata and spec
   Node* trainer_ = nullptr;  // in template_
   std::chrono::milliseconds deadline_{0};
@@ -240,6 +241,7 @@ void TrainJobReader::ReadPerNode(FieldReader* section) {
 void TrainJobReader::ReadMpi(FieldReader* mpi) {
   ReadPerNode(mpi);
   const std::string implementation = mpi->ReadText("mpiImplementation").value_or("");
+  hydra_ = implementation == "Intel" || implementation == "MPICH";
   if (!implementation.empty() && implementation != "OpenMPI") {
     mpi->AddLoss("mpiImplementation",
                  job::PrintableText(implementation) +
@@ -508,6 +510,7 @@ void TrainJobReader::FinishFramework(FieldReader* spec) {
   MpiJobOptions mpi;
   const auto slots = job::ParseInteger(per_node_);
   mpi.slots = static_cast<int>(std::clamp<int64_t>(slots.value_or(1), 1, kMostProcesses));
+  mpi.hydra = hydra_;
   // mpirun reaches the workers through Shoal, which waits for them.
   if (job::Role* launcher = builder_->FindRole("launcher"); launcher != nullptr) {
     launcher->after = {};

@@ -4,6 +4,7 @@
 
 #include "import/conversion/importer.h"
 #include "import/kubernetes/cron_job.h"
+#include "import/kubernetes/operator_files.h"
 #include "import/kubernetes/pod_hosts.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"
@@ -476,39 +477,6 @@ void VolcanoReader::SetSuccess(FieldReader* spec) {
   }
 }
 
-// Replaces "/etc/volcano" in a shell script by the directory that Shoal creates; within double
-// quotes and outside of quotes the shell expands it, within single quotes it stays. Comments and
-// here-documents are treated like code.
-std::string MovedHostFiles(const std::string& script) {
-  std::string moved;
-  char quote = 0;
-  for (size_t i = 0; i < script.size(); ++i) {
-    if (script.compare(i, kHostFiles.size(), kHostFiles) == 0) {
-      const std::string_view around = quote == '\'' ? "'\"" : quote == 0 ? "\"" : "";
-      moved += std::string(around) + "$VC_HOST_FILES";
-      moved += std::string(around.rbegin(), around.rend());
-      i += kHostFiles.size() - 1;
-      continue;
-    }
-    const char c = script[i];
-    moved += c;
-    if (c == '\\' && quote != '\'' && i + 1 < script.size()) {
-      moved += script[++i];
-    } else if (c == quote) {
-      quote = 0;
-    } else if (quote == 0 && (c == '\'' || c == '"')) {
-      quote = c;
-    }
-  }
-  return moved;
-}
-
-bool IsShell(const std::vector<std::string>& command) {
-  static const std::vector<std::string> kShells = {"sh", "bash", "dash", "/bin/sh", "/bin/bash"};
-  return command.size() >= 3 && command[1].starts_with("-") && command[1].ends_with("c") &&
-         std::find(kShells.begin(), kShells.end(), command[0]) != kShells.end();
-}
-
 // The file name of a task's hosts, if the name is safe within a shell's quotes.
 std::string HostFile(const std::string& task) {
   const bool safe = std::all_of(task.begin(), task.end(), [](unsigned char c) {
@@ -520,26 +488,15 @@ std::string HostFile(const std::string& task) {
 // Programs whose command names /etc/volcano get a directory of their own, created when the task
 // starts, because nothing may write to the machine's /etc.
 void VolcanoReader::MoveHostFiles(job::Role* role) {
-  std::vector<std::string>& command = role->command;
-  const auto names = [](const std::string& word) { return word.find(kHostFiles) != word.npos; };
-  if (std::none_of(command.begin(), command.end(), names)) return;
+  if (!CommandContains(*role, kHostFiles)) return;
   std::string before =
       "export VC_HOST_FILES=\"$SHOAL_SCRATCH/volcano\"; mkdir -p \"$VC_HOST_FILES\"";
   for (const auto& [_, task] : tasks_) {
     before += "\necho \"$VC_" + ToVariableName(task) + "_HOSTS\" | tr , '\\n' > \"$VC_HOST_FILES/" +
               HostFile(task) + ".host\"";
   }
-  if (IsShell(command)) {
-    command[2] = before + "\n" + MovedHostFiles(command[2]);
-    return;
-  }
-  std::string line = "exec";
-  for (const std::string& word : command) {
-    line += " '";
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += "'";
-  }
-  command = {"sh", "-c", before + "\n" + MovedHostFiles(line)};
+  MovePath(kHostFiles, "VC_HOST_FILES", role);
+  role->command[2] = before + "\n" + role->command[2];
 }
 
 // The variables of the plugins env and svc; addresses are known when all tasks have joined.

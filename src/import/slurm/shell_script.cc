@@ -71,10 +71,12 @@ class ShellScanner {
     if (c == '"') return Quote(quote_ == 0 ? c : '\0');
     if (quote_ == '"') return AppendChar(c);
     if (c == '#' && !in_word_) return SkipLine();
-    if (c == '<' && text_.substr(at_).starts_with("<<") && !text_.substr(at_).starts_with("<<<"))
-      return HereDocument();
+    if (text_.substr(at_).starts_with("<<") && arithmetic_ == 0) return HereDocument();
     if (c == ')' && !outer_.empty()) return EndCapture();
+    if (c == '(' && text_.substr(at_ + 1).starts_with(')') && !word_.ends_with('='))
+      function_begins_ = true;
     if (c == '\n') return NewLine();
+    if ((c == ' ' || c == '\t') && arithmetic_ > 0) return AppendChar(c);
     if (c == ' ' || c == '\t' || c == '\r') return EndWord(), Next();
     if (c == ';' || c == '&' || c == '|' || c == '(' || c == ')' || c == '`')
       return EndCommand(), Next();
@@ -123,6 +125,10 @@ class ShellScanner {
     }
   }
   void HereDocument() {
+    if (text_.substr(at_).starts_with("<<<")) {  // the next word is the input
+      at_ += 3;
+      return;
+    }
     at_ += 2;
     while (at_ < text_.size() && (text_[at_] == '-' || text_[at_] == ' ')) ++at_;
     std::string name;
@@ -163,7 +169,7 @@ class ShellScanner {
       out_.assigned.insert(name);
     const char first = rest.size() > (braces ? 1U : 0U) ? rest[braces ? 1 : 0] : ' ';
     if (!name.empty() && !defaulted) out_.used.insert(name);
-    if (name.empty() && !defaulted &&
+    if (name.empty() && !defaulted && !InFunction() &&
         (first == '@' || first == '*' || (first >= '1' && first <= '9')))
       out_.arguments = true;
     AppendChar('$');
@@ -188,10 +194,23 @@ class ShellScanner {
     if (behind.starts_with("+=")) out_.values[name] += behind.substr(2);
   }
 
+  // Braces as words of their own enclose the body of a function or a group of commands.
+  void ReadBrace(const std::string& word) {
+    if (!command_.words.empty() && command_.words[0] == "function" && word == "{") {
+      command_ = {};
+      function_begins_ = true;
+    }
+    if (!command_.words.empty()) return;
+    if (word == "{") braces_.push_back(std::exchange(function_begins_, false));
+    if (word == "}" && !braces_.empty()) braces_.pop_back();
+  }
+  bool InFunction() const { return std::ranges::find(braces_, true) != braces_.end(); }
+
   void EndWord() {
     if (!in_word_) return;
     in_word_ = false;
     const std::string word = std::exchange(word_, "");
+    ReadBrace(word);
     if (IsAssignment(word)) Assign(word);
     std::vector<std::string>& words = command_.words;
     if (words.empty() && (IsAssignment(word) || IsIn(kBefore, word))) return;
@@ -221,6 +240,8 @@ class ShellScanner {
   bool in_word_ = false;
   ShellCommand command_;
   std::vector<Outer> outer_;
+  bool function_begins_ = false;        // its name was read: "{" begins its body
+  std::vector<bool> braces_;            // open ones; true: of a function
   std::vector<std::string> documents_;  // here-documents that begin after this line
   ShellScript out_;
 };

@@ -56,7 +56,8 @@ constexpr std::string_view kOfSlurm[] = {"SLURM_JOB_ID",
                                          "SLURM_MEM_PER_NODE",
                                          "SLURM_JOB_PARTITION",
                                          "SLURM_JOB_ACCOUNT",
-                                         "SLURM_JOB_QOS"};
+                                         "SLURM_JOB_QOS",
+                                         "SLURM_RESTART_COUNT"};
 
 template <size_t n>
 bool IsIn(const std::string_view (&names)[n], std::string_view name) {

@@ -119,7 +119,12 @@ class OptionLines {
   void Unknown(const std::string& word, const std::string& name) {
     std::vector<std::string> names;
     for (const SlurmOption& option : Options()) names.emplace_back(option.name);
-    const std::string meant = name.empty() ? "" : job::DidYouMean(name, names);
+    // The rest of "[your account]", of which a blank made two words.
+    const bool placeholder = word.ends_with(']') || word.ends_with('>');
+    const std::string meant =
+        placeholder ? "; put your own value in the place of […] or <…>, in quotes if it has blanks"
+        : name.empty() ? ""
+                       : job::DidYouMean(name, names);
     diagnostics_->AddError(
         place_, "#SBATCH",
         "got " + job::PrintableText(word) + ", expected an option of sbatch" + meant);

@@ -31,6 +31,7 @@ constexpr const char* kAll = R"(SLURM_JOB_NUM_NODES=$SLURM_NNODES
 SLURM_NPROCS=$SLURM_NTASKS
 SLURM_JOB_NODELIST=${SLURM_HOSTS:-$SLURMD_NODENAME}
 SLURM_NODELIST=$SLURM_JOB_NODELIST
+[ "${SHOAL_ATTEMPT:-0}" = 0 ] || export SLURM_RESTART_COUNT=$SHOAL_ATTEMPT
 )";
 
 // The script stands for one that runs on the first node, so that node's name is the answer.
@@ -163,10 +164,11 @@ constexpr const char* kSrunOptions =
 
 // One task was seen to be enough for the script's steps. Where a step turns out to have more, one
 // run of its program would pass for all of them.
-constexpr const char* kSrunAlone = R"(  if [ "$1" = hostname ] && [ $# = 1 ]; then
-    for ((i = 0; i < n; ++i)); do echo "$SLURMD_NODENAME"; done
-    return 0
-  fi
+constexpr const char* kSrunAlone = R"(  case "$*" in hostname|'hostname -s'|'hostname --short')
+    [ $# = 1 ] && at=$SLURMD_NODENAME || at=${SLURMD_NODENAME%%.*}
+    for ((i = 0; i < n; ++i)); do echo "$at"; done
+    return 0 ;;
+  esac
   if [ "$n" -gt 1 ] && [ "$1" != nvidia-smi ]; then
     echo "srun: a step of $n tasks in a job that was imported as one task, because no such srun was seen in its script: write it there, or its number of tasks, without a variable" >&2
     return 1

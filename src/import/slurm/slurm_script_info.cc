@@ -169,6 +169,8 @@ class ScriptAnalyzer {
     if (program == "bash" || program == "sh") ReadShellText(command, depth);
     info_.mpirun = info_.mpirun || program == "mpirun" || program == "mpiexec" ||
                    program == "orterun" || program == "mpiexec.hydra";
+    info_.reads_files |= program == "module" || program == "ml" || program == "source" ||
+                         command.words[0] == "." || program == "spack" || program == "conda";
     if (program != "module" && program != "ml") return;
     for (const std::string& word : command.words)
       info_.mpi = info_.mpi || HasMpi(word) || word.find("mvapich") != std::string::npos;

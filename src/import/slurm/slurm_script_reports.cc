@@ -1,6 +1,7 @@
 #include "import/slurm/slurm_script_reports.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "import/slurm/slurm_environment.h"
 #include "job/text/yaml_tree.h"
@@ -10,16 +11,23 @@ namespace {
 
 constexpr job::SourceLocation kScript = {1, 1};
 
+std::string Upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
 // Variables that the script uses and that are not set in a task.
 void ReportVariables(const SlurmScriptInfo& script, const SlurmReportOptions& options,
                      const std::string& at, Diagnostics* diagnostics) {
   const auto [list, of_slurm] = FindMissingVariables(script.read, options.array);
-  const bool none = options.export_option == "NONE" || options.export_option == "NIL";
+  const std::string exported = Upper(options.export_option);
+  const bool none = exported == "NONE" || exported == "NIL";
   if (!list.empty()) {
     diagnostics->AddLoss(
         kScript, options.exports ? "--export" : "",
         "the script uses " + list + " and does not set it" +
             (none ? "" : ", which it may have had from the shell that submitted it") +
+            (script.reads_files ? ", or has from a module or a file that it reads" : "") +
             "; tasks have a small environment: give what is needed with --set env.NAME=VALUE",
         at);
   } else if (!none) {

@@ -52,6 +52,17 @@ TEST(SlurmOptions, ArraysAreLists) {
     EXPECT_FALSE(ParseSlurmArray(wrong, 10).has_value()) << wrong;
 }
 
+TEST(ShellScript, HereStringsAndShiftsAreNoHereDocuments) {
+  const ShellScript text = ParseShellScript(
+      "V=$(sed s/a/b/ <<<\"${!NCCL*} A\")\nIFS=, read -r a b <<< \"$V\"\n"
+      "N=$((1 << 3)) M=$((2<<N))\ncat <<END\nsrun no\nEND\nsrun ./a\n");
+  std::vector<std::string> programs;
+  for (const ShellCommand& command : text.commands) programs.push_back(command.words[0]);
+  EXPECT_EQ(programs, (Words{"sed", "read", "cat", "srun"}));
+  EXPECT_EQ(text.commands.back().line, 7);
+  EXPECT_TRUE(text.assigned.contains("b"));
+}
+
 TEST(ShellScript, CommandsAndVariablesAreSeen) {
   const ShellScript text = ParseShellScript(
       "# srun not\n"
@@ -75,6 +86,12 @@ TEST(ShellScript, CommandsAndVariablesAreSeen) {
   EXPECT_EQ(text.assigned, (std::set<std::string>{"A", "B", "i", "X", "name"}));
   EXPECT_TRUE(text.arguments);
   EXPECT_FALSE(ParseShellScript("a '$1' # $2").arguments);
+  // A function's arguments are not the script's.
+  for (const char* function :
+       {"f() {\n a $1; }", "f ()\n{ a \"$@\"\n}", "function f { { a $1; }; b $2; }"})
+    EXPECT_FALSE(ParseShellScript(function).arguments) << function;
+  for (const char* script : {"f() { a; }\nb $1", "a=(); { b $1; }", "{ a; }; b $2"})
+    EXPECT_TRUE(ParseShellScript(script).arguments) << script;
   EXPECT_EQ(ParseShellScript(": \"${A:=1}\" $A").assigned, std::set<std::string>{"A"});
 }
 
@@ -321,6 +338,21 @@ TEST(SlurmShell, EachTaskOfAnArrayIsAJobOfItsOwn) {
   const std::string id = first.substr(0, first.find(' '));
   EXPECT_EQ(first, id + " " + id + " 4\n");
   EXPECT_EQ(second, std::to_string(std::stoll(id) + 1) + " " + id + " 4\n");
+}
+
+TEST(SlurmShell, AScriptThatIsStartedAgainKnowsIt) {
+  const job::Job job = Lines("-n 1", "echo again ${SLURM_RESTART_COUNT-no}");
+  EXPECT_EQ(Output(job, 0, 0, "export SHOAL_ATTEMPT=0\n"), "again no\n");
+  EXPECT_EQ(Output(job, 0, 0, "export SHOAL_ATTEMPT=2\n"), "again 2\n");
+  EXPECT_EQ(Told("-n 1", "echo $SLURM_RESTART_COUNT"), Told("-n 1", "echo"));
+}
+
+TEST(SlurmScript, VariablesMayComeFromModules) {
+  EXPECT_NE(Told("-n 1", "module load orca\n$ORCA_DIR/orca a").find("or has from a module"),
+            std::string::npos);
+  EXPECT_EQ(Told("-n 1", "$ORCA_DIR/orca a").find("module"), std::string::npos);
+  EXPECT_EQ(Told("-n 1 --export=none", "$ORCA_DIR/orca a").find("shell that submitted"),
+            std::string::npos);
 }
 
 TEST(SlurmShell, ATaskSeesItsOwnGpus) {

@@ -87,8 +87,8 @@ constexpr std::string_view kPaddleVariables[] = {
 };
 
 constexpr std::string_view kMpiVariables[] = {
-    "SHOAL_MPI_HOSTS",
-    "SHOAL_MPI_HOST",
+    "SHOAL_MPI_HOSTS",          "SHOAL_MPI_HOST", "SHOAL_MPI_HOSTFILE",
+    "SHOAL_MPI_HYDRA_HOSTFILE", "SHOAL_MPI_BIN",
 };
 
 template <size_t n>

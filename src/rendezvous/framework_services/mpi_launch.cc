@@ -1,5 +1,7 @@
 #include "rendezvous/framework_services/mpi_launch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -25,6 +27,26 @@ bool IsHost(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
          });
+}
+
+// Options of ssh that have a value, in the same word or in the next.
+constexpr std::string_view kSshValues = "BbcDEeFIiJLlmOoPpQRSWw";
+
+// The number of the first word at or after `at` that belongs to no option.
+size_t SkipOptions(const std::vector<std::string>& words, size_t at) {
+  for (; at < words.size() && words[at].size() > 1 && words[at][0] == '-'; ++at) {
+    if (words[at] == "--") return at + 1;
+    const size_t letter = words[at].find_first_of(kSshValues, 1);
+    if (letter != std::string::npos && letter + 1 == words[at].size()) ++at;
+  }
+  return std::min(at, words.size());
+}
+
+Status WriteScript(const fs::path& path, const MpiLaunchPaths& paths, const std::string& options) {
+  return WriteFileAtomically(
+      path,
+      "#!/bin/sh\nexec " + Quoted(paths.program.string()) + " mpi-agent" + options + " -- \"$@\"\n",
+      0700, false);
 }
 
 }  // namespace
@@ -62,9 +84,9 @@ Result<std::vector<std::pair<std::string, std::string>>> WriteMpiLaunchFiles(
   const fs::path rsh = directory / "rsh";
   TRY(WriteFileAtomically(open_hosts, open, 0600, false));
   TRY(WriteFileAtomically(hydra_hosts, hydra, 0600, false));
-  const std::string script =
-      "#!/bin/sh\nexec " + Quoted(paths.program.string()) + " mpi-agent -- \"$@\"\n";
-  TRY(WriteFileAtomically(rsh, script, 0700, false));
+  TRY(WriteScript(rsh, paths, ""));
+  TRY(MakeDirectories(directory / "bin", 0700));
+  TRY(WriteScript(directory / "bin" / "ssh", paths, " --ssh"));
   return std::vector<std::pair<std::string, std::string>>{
       {"OMPI_MCA_plm_rsh_agent", rsh.string()},
       {"OMPI_MCA_orte_default_hostfile", open_hosts.string()},
@@ -74,18 +96,24 @@ Result<std::vector<std::pair<std::string, std::string>>> WriteMpiLaunchFiles(
       {"HYDRA_HOST_FILE", hydra_hosts.string()},
       {"I_MPI_HYDRA_BOOTSTRAP_EXEC", rsh.string()},
       {"I_MPI_HYDRA_HOST_FILE", hydra_hosts.string()},
+      {"SHOAL_MPI_HOSTFILE", open_hosts.string()},
+      {"SHOAL_MPI_HYDRA_HOSTFILE", hydra_hosts.string()},
+      {"SHOAL_MPI_BIN", (directory / "bin").string()},
   };
+}
+
+std::string HostOfRshLine(const std::vector<std::string>& words) {
+  const size_t at = SkipOptions(words, 0);
+  return at < words.size() ? words[at].substr(words[at].find('@') + 1) : "";
 }
 
 Result<RemoteCommandSpec> FindMpiHost(const std::vector<std::string>& words,
                                       const std::string& cluster_json) {
-  size_t at = 0;
-  while (at < words.size() && words[at].starts_with('-')) ++at;
-  if (at + 1 >= words.size())
-    return InvalidArgument("got no host and command, expected [-x …] HOST COMMAND…");
   RemoteCommandSpec found;
-  found.name = words[at].substr(words[at].find('@') + 1);
-  for (++at; at < words.size(); ++at) {
+  found.name = HostOfRshLine(words);
+  if (found.name.empty())
+    return InvalidArgument("got no host and command, expected [-x …] HOST COMMAND…");
+  for (size_t at = SkipOptions(words, SkipOptions(words, 0) + 1); at < words.size(); ++at) {
     if (!found.command.empty()) found.command += ' ';
     found.command += words[at];
   }
@@ -104,6 +132,8 @@ Result<RemoteCommandSpec> FindMpiHost(const std::vector<std::string>& words,
         if (known.size() < 200) known += (known.empty() ? "" : ", ") + name;
         continue;
       }
+      if (found.command.empty())
+        return InvalidArgument("got no command for " + name + ", expected [-x …] HOST COMMAND…");
       found.host = member.host;
       found.port = member.ports[number];
       return found;
@@ -112,6 +142,19 @@ Result<RemoteCommandSpec> FindMpiHost(const std::vector<std::string>& words,
   return NotFound("mpirun asks for the host '" + found.name +
                   "', which is not a task of this job that runs ranks, expected one of " + known +
                   "; leave out -H and --hostfile to use them all");
+}
+
+fs::path FindOtherProgram(const std::string& name, std::string_view path, const fs::path& without) {
+  while (!path.empty()) {
+    const std::string_view entry = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(entry.size() + 1, path.size()));
+    const fs::path directory(entry);
+    std::error_code error;
+    if (entry.empty() || fs::equivalent(directory, without, error)) continue;
+    fs::path program = directory / name;
+    if (::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
 }
 
 std::vector<std::string> MpiDaemonEnvironment(const char* const* environment) {

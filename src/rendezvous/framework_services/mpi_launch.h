@@ -27,16 +27,26 @@ struct MpiLaunchPaths {
   std::string hosts;              // SHOAL_MPI_HOSTS: "worker-0:2 worker-1:2"
 };
 
-// Writes mpi/openmpi-hosts, mpi/hydra-hosts and mpi/rsh, which MPI's daemons use. Returns the
-// variables by which Open MPI (4 and 5), MPICH and Intel MPI find them. InvalidArgument for
-// malformed hosts.
+// Writes mpi/openmpi-hosts, mpi/hydra-hosts and mpi/rsh, which MPI's daemons use, and mpi/bin/ssh,
+// which scripts of the launcher may put before the machine's own. Returns the variables by which
+// Open MPI (4 and 5), MPICH and Intel MPI find them, and those for scripts: SHOAL_MPI_HOSTFILE,
+// SHOAL_MPI_HYDRA_HOSTFILE and SHOAL_MPI_BIN. InvalidArgument for malformed hosts.
 Result<std::vector<std::pair<std::string, std::string>>> WriteMpiLaunchFiles(
     const MpiLaunchPaths& paths);
 
-// Resolves an rsh command line, "[-x …] HOST COMMAND…": the address of HOST, a task's name, in the
-// cluster description, and the command as one text. NotFound lists the known hosts.
+// HOST of such a command line as FindMpiHost reads, without its user; empty if there is none.
+std::string HostOfRshLine(const std::vector<std::string>& words);
+
+// Resolves a command line of rsh or OpenSSH's ssh, "[OPTION…] [USER@]HOST [OPTION…] COMMAND…": the
+// address of HOST, a task's name, in the cluster description, and the command as one text. Options
+// have no effect. NotFound lists the known hosts.
 Result<RemoteCommandSpec> FindMpiHost(const std::vector<std::string>& words,
                                       const std::string& cluster_json);
+
+// The first program `name` in the directories of `path`, as in $PATH, except in `without`; empty if
+// there is none.
+std::filesystem::path FindOtherProgram(const std::string& name, std::string_view path,
+                                       const std::filesystem::path& without);
 
 // The environment of commands that rsh starts in this task, made of its own: "NAME=value".
 std::vector<std::string> MpiDaemonEnvironment(const char* const* environment);

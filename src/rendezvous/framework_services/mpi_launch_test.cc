@@ -43,6 +43,43 @@ TEST(MpiLaunch, WritesWhatEachMpirunReads) {
   }
 }
 
+TEST(MpiLaunch, WritesWhatScriptsRead) {
+  auto directory = TempDir::Create();
+  ASSERT_TRUE(directory.ok());
+  const auto set = WriteMpiLaunchFiles({directory->path(), "/opt/shoal", "worker-0:2"});
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  const std::map<std::string, std::string> variables(set->begin(), set->end());
+  EXPECT_EQ(*ReadFile(variables.at("SHOAL_MPI_HOSTFILE"), 1000), "worker-0 slots=2\n");
+  EXPECT_EQ(*ReadFile(variables.at("SHOAL_MPI_HYDRA_HOSTFILE"), 1000), "worker-0:2\n");
+  const std::filesystem::path bin = variables.at("SHOAL_MPI_BIN");
+  EXPECT_EQ(*ReadFile(bin / "ssh", 1000),
+            "#!/bin/sh\nexec '/opt/shoal' mpi-agent --ssh -- \"$@\"\n");
+  const std::string path = ":/nowhere:" + bin.string() + ":" + bin.string() + "/../bin";
+  EXPECT_EQ(FindOtherProgram("ssh", path, bin), "");
+  EXPECT_EQ(FindOtherProgram("sh", path + ":/bin:/usr/bin", bin), "/bin/sh");
+  EXPECT_EQ(FindOtherProgram("ssh", path, "/other"), bin / "ssh");
+}
+
+TEST(MpiLaunch, ReadsOptionsAsSshDoes) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"-p", "2222", "-o", "StrictHostKeyChecking=no", "worker-0", "a", "b"},
+      {"-qTp2222", "-oConnectTimeout=5", "worker-0", "a", "b"},
+      {"worker-0", "-p", "22", "-n", "a", "b"},
+      {"-l", "root", "-ni", "/key", "--", "root@worker-0", "a", "b"},
+  };
+  for (const auto& words : lines) {
+    const auto found = FindMpiHost(words, kCluster);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->name, "worker-0");
+    EXPECT_EQ(found->command, "a b");
+  }
+  EXPECT_EQ(FindMpiHost({"-p", "22", "worker-0"}, kCluster).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(FindMpiHost({"worker-0", "-p"}, kCluster).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(FindMpiHost({"-o"}, kCluster).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(FindMpiHost({"-V"}, kCluster).status().code(), Code::kInvalidArgument);
+}
+
 TEST(MpiLaunch, RefusesHostsThatAreNone) {
   for (const char* hosts : {"", "worker-0", "worker-0:", "worker-0:0", "worker-0:-1",
                             "worker-0:1234567", ":2", "a b:1", "-x:1", "w;rm:1", "worker-0:2 "}) {
