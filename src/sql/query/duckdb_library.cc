@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 
 namespace shoal::sql {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kSuccess = 0;  // DuckDBSuccess
 constexpr int kSelect = 1;   // DUCKDB_STATEMENT_TYPE_SELECT
@@ -30,6 +33,15 @@ void ReadError(const char* text, DuckDbError* error) {
   error->message = GetStringOr(*object, "exception_message", error->message);
   const std::string position = GetStringOr(*object, "position", "");
   if (!position.empty()) error->position = std::strtoll(position.c_str(), nullptr, 10);
+}
+
+// The user's cache directory; empty if there is none.
+fs::path CacheFolder() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return cache;
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return fs::path(home) / ".cache";
+  return {};
 }
 
 }  // namespace
@@ -148,13 +160,18 @@ bool DuckDb::CheckSelect(const std::string& sql, DuckDbError* error) {
 }
 
 std::string FindDuckDbLibrary(const std::string& program) {
-  namespace fs = std::filesystem;
   const char* const named = std::getenv("SHOAL_DUCKDB");
   if (named != nullptr && *named != 0) return named;
-  const fs::path folder = fs::path(program).parent_path();
-  for (const fs::path& place : {folder / kName, folder.parent_path() / "lib" / kName}) {
+  std::vector<fs::path> places;
+  if (!program.empty()) {
+    const fs::path folder = fs::path(program).parent_path();
+    places = {folder / kName, folder.parent_path() / "lib" / kName};
+  }
+  const fs::path cache = CacheFolder();
+  if (!cache.empty()) places.push_back(cache / "shoal" / "duckdb" / kName);
+  for (const fs::path& place : places) {
     std::error_code ignored;  // what cannot be looked at is not there
-    if (!program.empty() && fs::exists(place, ignored)) return place.string();
+    if (fs::exists(place, ignored)) return place.string();
   }
   return kName;
 }

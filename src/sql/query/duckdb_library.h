@@ -45,7 +45,8 @@ class DuckDb {
 };
 
 // The library that queries use: $SHOAL_DUCKDB, else "libduckdb.so" beside or in ../lib of
-// `program`, else the name alone, for the system's loader.
+// `program`, else in the user's cache, where script/bootstrap puts it, else the name alone, for the
+// system's loader.
 std::string FindDuckDbLibrary(const std::string& program);
 
 }  // namespace shoal::sql

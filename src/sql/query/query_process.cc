@@ -107,9 +107,9 @@ json::object RunQueryRequest(const QueryRequest& request) {
   auto opened = DuckDb::Open(request.library);
   if (!opened.ok()) {
     const std::string sentence =
-        "queries need DuckDB's library libduckdb.so, version 1.2 or later: name it with "
-        "SHOAL_DUCKDB=/path/libduckdb.so, or put it beside this program, in ../lib or where the "
-        "system's loader looks (docs/sql.md tells where it comes from); " +
+        "queries need DuckDB's library libduckdb.so, version 1.2 or later: put it into "
+        "~/.cache/shoal/duckdb, or name it with SHOAL_DUCKDB=/path/libduckdb.so; `npm pack "
+        "@duckdb/node-bindings-linux-x64` fetches an archive that holds it; " +
         opened.status().message();
     return ErrorAnswer(Code::kFailedPrecondition, sentence);
   }
