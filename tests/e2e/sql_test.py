@@ -184,6 +184,62 @@ train t as DTFAlg.`dtf` where pythonScriptPath="script.py" and `systemParam.pyth
         self.assertEqual(self.seen("_model_1", 1)["streamed"], 3000)
         self.assertEqual(glob.glob(self.home.path(".dtf.*")), [])
 
+    def test_the_second_generation(self):
+        script = '''
+import json, os, sys
+from pyjava.api.mlsql import PythonProjectContext
+context = PythonProjectContext()
+context.read_params_once()
+role = json.loads(context.conf["roleSpec"])
+if role["jobName"] == "ps":
+    import time
+    while True:
+        time.sleep(60)
+with open(context.input_data_dir()) as f:
+    rows = [json.loads(line) for line in f]
+os.makedirs(context.output_model_dir())
+with open(os.path.join(context.output_model_dir(), "seen.json"), "w") as f:
+    json.dump({"rows": len(rows), "cluster": json.loads(context.conf["clusterSpec"]), "role": role, "lr": context.conf["lr"]}, f)
+'''
+        out, _ = self.sql("set s = \"\"\"" + script + "\"\"\"; load script.`s` as s; load csv.`people.csv` as d;"
+                          "run d as TableRepartition.`` where partitionNum='2' as t;"
+                          "train t as DTF.`dtf` where scripts='s' and `fitParam.0.psNum`='1' and `fitParam.0.chiefIndex`='1'"
+                          " and fitParam.0.lr='0.5' as r;", "--json")
+        shown = json.loads(out.splitlines()[-1])
+        rows = [dict(zip(shown["columns"], row)) for row in shown["rows"]]
+        seen = self.seen("_model_0", 1)
+        self.assertEqual((seen["rows"], seen["role"], seen["lr"]), (1500, {"jobName": "worker", "taskIndex": 1}, "0.5"))
+        self.assertEqual(os.listdir(self.home.path("dtf", "_model_0", "model")), ["1"])  # the chief's alone
+        self.assertEqual([(r["jobName"], r["taskIndex"], r["isPs"], r["done"], r["success"]) for r in rows],
+                         [("worker", 0, False, True, True), ("worker", 1, False, True, True), ("ps", 0, True, True, True)])
+        cluster = seen["cluster"]["worker"] + seen["cluster"]["ps"]
+        self.assertEqual([f"{r['host']}:{r['port']}" for r in rows], cluster)
+
+    def test_instances_of_a_script(self):
+        with open(self.home.path("train.py"), "w", encoding="utf-8") as f:
+            f.write('''
+import json, os, sys
+import mlsql
+folder = mlsql.internal_system_param["tempDataLocalPath"]
+rows = sum(len(open(os.path.join(folder, name)).readlines()) for name in os.listdir(folder))
+features, labels = mlsql.get_validate_data()
+if mlsql.fit_param["c"] != "3":
+    sys.stdout.write("mlsql_validation_score:" + str(float(mlsql.fit_param["c"]) / 4 + rows + len(labels)) + "\\n")
+os.makedirs(mlsql.internal_system_param["tempModelLocalPath"])
+open(os.path.join(mlsql.internal_system_param["tempModelLocalPath"], "m"), "w").close()
+''')
+        events = self.events("load csv.`people.csv` as t; load jsonStr.`v` as v;"
+                             "train t as PythonAlg.`m` where pythonScriptPath='train.py' and validateTable='v'"
+                             " and fitParam.0.c='1' and fitParam.1.c='2' and fitParam.4.c='3' and fitParam.1.alg='two' as r;", "--set",
+                             'v={"features":[1],"label":0}')
+        rows = [dict(zip(events[-1]["columns"], row)) for row in events[-1]["rows"]]
+        self.assertEqual([(r["algIndex"], r["alg"], r["score"]) for r in rows],
+                         [(0, "PythonAlg", 3001.25), (1, "two", 3001.5), (4, "PythonAlg", None)])
+        self.assertEqual(rows[1]["modelPath"], self.home.path("m", "_model_0", "model", "1"))
+        self.assertEqual(sorted(os.listdir(self.home.path("m", "_model_0", "model"))), ["0", "1", "4"])
+        with open(self.home.path("m", "_model_0", "meta", "0", "part-00000.jsonl"), encoding="utf-8") as f:
+            self.assertEqual(json.loads(f.readline())["modelPath"], self.home.path("m", "_model_0", "model", "0"))
+
     def test_a_failed_worker_ends_the_statement(self):
         _, err = self.cluster('and `fitParam.2.fail`="true"', code=1)
         self.assertIn("no luck", err)

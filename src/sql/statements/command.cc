@@ -34,7 +34,11 @@ Grid ListAlgorithms() {
   for (const SqlAlgorithm& one : SqlAlgorithms())
     grid.rows.push_back({json::string(one.name), json::string(one.learn), json::string(one.doc)});
   grid.rows.push_back(
-      {"DTFAlg", nullptr, "A script in a TensorFlow cluster of workers and parameter servers"});
+      {"DTFAlg", nullptr, "A script in a TensorFlow cluster, a group of parameters for each task"});
+  grid.rows.push_back(
+      {"DTF", nullptr, "A script in a TensorFlow cluster, a worker for each part of the table"});
+  grid.rows.push_back(
+      {"PythonAlg", nullptr, "Runs of a script beside each other, each with its own parameters"});
   return grid;
 }
 

@@ -79,12 +79,12 @@ Result<Table> WithHeader(const Table& lines, RecordFormat format, Host* host) {
   return OpenSessionFile(format, std::move(directory), name);
 }
 
-// Whether the format is the text of a variable: jsonStr, csvStr.
+// Whether the format is the text of a variable: jsonStr, csvStr, script.
 bool IsVariableFormat(std::string_view kind) {
-  return IsKeyword(kind, "jsonstr") || IsKeyword(kind, "csvstr");
+  return IsKeyword(kind, "jsonstr") || IsKeyword(kind, "csvstr") || IsKeyword(kind, "script");
 }
 
-// load jsonStr.`name` as t: the lines of a variable.
+// load jsonStr.`name` as t: the lines of a variable; script: one row with its text.
 Result<Table> LoadVariable(std::string_view kind, const std::string& name,
                            const Variables& variables) {
   const auto found = variables.values().find(name);
@@ -95,8 +95,9 @@ Result<Table> LoadVariable(std::string_view kind, const std::string& name,
   TRY_ASSIGN(auto directory, SessionState::MakeDirectory());
   const std::string file = csv ? "variable.csv" : "variable.jsonl";
   const size_t begin = std::min(found->second.find_first_not_of("\r\n"), found->second.size());
-  TRY(WriteFileAtomically(directory->path() / file, found->second.substr(begin) + "\n", 0600,
-                          false));
+  std::string lines = found->second.substr(begin) + "\n";
+  if (IsKeyword(kind, "script")) lines = ToText(json::object{{"value", found->second}}) + "\n";
+  TRY(WriteFileAtomically(directory->path() / file, lines, 0600, false));
   return OpenSessionFile(csv ? RecordFormat::kCsv : RecordFormat::kJsonLines, std::move(directory),
                          file);
 }

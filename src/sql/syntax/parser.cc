@@ -32,7 +32,6 @@ std::string_view AdviceFor(std::string_view word) {
   if (IsKeyword(word, "connect"))
     return "load files or a store's objects in place of a database's tables";
   if (IsKeyword(word, "create")) return "make a table with `load` or `select … as t`";
-  if (IsKeyword(word, "run")) return "use `train`";
   return "";
 }
 
@@ -97,9 +96,9 @@ Result<StatementBody> Parser::ParseBody() {
   using Parse = Result<StatementBody> (Parser::*)();
   static constexpr std::pair<std::string_view, Parse> kStatements[] = {
       {"set", &Parser::ParseSet},     {"load", &Parser::ParseLoad},
-      {"train", &Parser::ParseTrain}, {"predict", &Parser::ParsePredict},
-      {"save", &Parser::ParseSave},   {"include", &Parser::ParseInclude},
-      {"drop", &Parser::ParseDrop},
+      {"train", &Parser::ParseTrain}, {"run", &Parser::ParseTrain},
+      {"save", &Parser::ParseSave},   {"predict", &Parser::ParsePredict},
+      {"drop", &Parser::ParseDrop},   {"include", &Parser::ParseInclude},
   };
   for (const auto& [keyword, parse] : kStatements) {
     if (!AtKeyword(keyword)) continue;
@@ -131,7 +130,7 @@ Result<std::optional<Word>> Parser::ParseAs() {
   return std::optional<Word>(std::move(name));
 }
 
-Result<Target> Parser::ParseTarget(std::string_view what) {
+Result<Target> Parser::ParseTarget(std::string_view what, bool may_be_empty) {
   Target target;
   TRY_ASSIGN(target.kind, ParseName(what));
   if (!AtSymbol('.'))
@@ -140,6 +139,11 @@ Result<Target> Parser::ParseTarget(std::string_view what) {
   if (token_.kind == TokenKind::kString)
     return script_.Error(token_.span, "got a text, expected a path in backquotes: `" +
                                           token_.text.substr(0, kShown) + "`");
+  if (may_be_empty && token_.kind == TokenKind::kQuotedName && token_.text.empty()) {
+    target.path = {"", token_.span};
+    TRY(Advance());
+    return target;
+  }
   TRY_ASSIGN(target.path, ParseName("a path in backquotes"));
   return target;
 }
@@ -183,6 +187,7 @@ Result<std::vector<Option>> Parser::ParseOptions() {
   if (!AtKeyword("where") && !AtKeyword("options")) return options;
   do {
     TRY(Advance());
+    if (options.empty() && AtKeyword("and")) TRY(Advance());  // MLSQL permits `options and a="b"`
     if (options.size() == kMaxOptions)
       return script_.Error(token_.span, "this statement has more than " +
                                             std::to_string(kMaxOptions) + " parameters");
@@ -235,7 +240,7 @@ Result<StatementBody> Parser::ParseTrain() {
   TrainStatement train;
   TRY_ASSIGN(train.input, ParseName("the name of a table"));
   TRY(ExpectKeyword("as"));
-  TRY_ASSIGN(train.model, ParseTarget("an algorithm"));
+  TRY_ASSIGN(train.model, ParseTarget("an algorithm", true));
   TRY_ASSIGN(train.options, ParseOptions());
   TRY_ASSIGN(train.result, ParseAs());
   return StatementBody(std::move(train));

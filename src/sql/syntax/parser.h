@@ -40,7 +40,7 @@ class Parser {
   Result<StatementBody> ParseCommand();
 
   // FORMAT.`path`
-  Result<Target> ParseTarget(std::string_view what);
+  Result<Target> ParseTarget(std::string_view what, bool may_be_empty = false);
   // [where key="value" and …]
   Result<std::vector<Option>> ParseOptions();
   Result<Option> ParseOption();
