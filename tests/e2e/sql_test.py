@@ -272,6 +272,34 @@ class Queries(unittest.TestCase):
         self.sql("load csv.`people.csv` as t; select age, income from t where age > 20 as s; "
                  "train s as LogisticRegression.`m` where label='income' and epochs=2; save s as csv.`s.csv`;")
 
+    def test_functions_of_models(self):
+        with open(self.home.path("text.txt"), "w", encoding="utf-8") as f:
+            f.write("cat dog cat sun\n" * 200)
+        with open(self.home.path("a.svm"), "w", encoding="utf-8") as f:
+            for i in range(400):
+                f.write(f"{i % 2} {1 + i % 2}:1 3:0.5\n")
+        self.sql("load csv.`people.csv` as t; train t as LogisticRegression.`lr` where label='income' and key='id' and epochs=3;"
+                 "train t as LinearRegression.`lin` where label='age' and key='id' and epochs=1;"
+                 "load libsvm.`a.svm` as s; train s as FM.`fm` where epochs=3;"
+                 "load text.`text.txt` as x; train x as Word2Vec.`w2v` where dim=4 and min_count=1 and epochs=1;")
+        load = ("load csv.`people.csv` as t; load libsvm.`a.svm` as s; register LogisticRegression.`lr` as Income_of;"
+                "register LinearRegression.`lin` as age_of; register FM.`fm` as fm_of; register Word2Vec.`w2v` as vec;")
+        # A function says what `predict` says.
+        rows = self.rows(load + "predict t as LogisticRegression.`lr` as p; select count(*), sum((income_of(t) = prediction)::int),"
+                         " max(abs(income_of_probability(t) - probability)) from t join p using (id) as q;")
+        self.assertEqual(rows[0][:2], [3000, 3000])
+        self.assertLess(rows[0][2], 1e-5)
+        self.assertEqual(self.rows(load + "select income_of({'age': 79, 'town': 'town2'}), income_of(null), typeof(age_of(t)) from t limit 1 as q;"),
+                         [["high", None, "DOUBLE"]])
+        self.assertEqual(self.rows(load + "select sum((fm_of(s) = label::varchar)::int), fm_of('2:1 3:0.5') from s as q;"), [[400, "1"]])
+        self.assertEqual(self.rows(load + "select len(vec('cat')), vec('zebra') is null, list_cosine_similarity(vec('cat'), vec('cat')) > 0.99 as q;"),
+                         [[4, True, True]])
+        self.assertEqual([row[0] for row in self.rows(load + "!show functions;")], ["age_of", "fm_of", "income_of", "vec"])
+        _, err = self.sql(load + "select income_of(3) x as q;", code=1)
+        self.assertIn("income_of: got 3, expected a row", err)
+        self.sql("register FM.`lr` as f;", code=2)
+        self.sql("register FM.`absent` as f;", code=4)
+
     def test_errors_point_into_the_query(self):
         _, err = self.sql("load csv.`people.csv` as t;\nselect id, -- first\n  agee from t as s;", code=2)
         self.assertIn("-e:3:3: ", err)

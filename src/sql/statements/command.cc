@@ -42,6 +42,13 @@ Grid ListAlgorithms() {
   return grid;
 }
 
+Grid ListFunctions(const SessionState& state) {
+  Grid grid{{"function", "trainer", "model"}, {}, false};
+  for (const auto& [name, function] : state.functions)
+    grid.rows.push_back({Text(name), Text(function.trainer), Text(function.model)});
+  return grid;
+}
+
 Grid ListFormats() {
   Grid grid{{"format"}, {}, false};
   for (const std::string& one : LoadFormats()) grid.rows.push_back({Text(one)});
@@ -75,8 +82,8 @@ Result<Grid> ListModels(SessionState* state) {
 }
 
 const std::vector<std::string>& Lists() {
-  static const std::vector<std::string> lists = {"tables",    "jobs",       "models",
-                                                 "variables", "algorithms", "formats"};
+  static const std::vector<std::string> lists = {"tables",     "jobs",    "models",   "variables",
+                                                 "algorithms", "formats", "functions"};
   return lists;
 }
 
@@ -86,6 +93,7 @@ Result<Grid> Show(const ScriptText& script, const CommandStatement& command, con
   if (IsKeyword(what.text, "variables")) return ListVariables(*state);
   if (IsKeyword(what.text, "algorithms")) return ListAlgorithms();
   if (IsKeyword(what.text, "formats")) return ListFormats();
+  if (IsKeyword(what.text, "functions")) return ListFunctions(*state);
   const bool models = IsKeyword(what.text, "models");
   if (models || IsKeyword(what.text, "jobs")) {
     Result<Grid> grid = models ? ListModels(state) : ListJobs(state);
@@ -134,12 +142,13 @@ Result<StatementResult> Execute(const ScriptText& script, const CommandStatement
             job::DidYouMean(name.substr(0, 64), known));
   }
   if (command.arguments.size() != 1)
-    return script.Error(command.name.span,
-                        "got " + std::to_string(command.arguments.size()) + " arguments of !" +
-                            name + ", expected one: " +
-                            (show ? "tables, jobs, models, variables, algorithms or formats"
-                             : IsKeyword(name, "desc") ? "the name of a table"
-                                                       : "a job"));
+    return script.Error(
+        command.name.span,
+        "got " + std::to_string(command.arguments.size()) + " arguments of !" + name +
+            ", expected one: " +
+            (show ? "tables, jobs, models, variables, algorithms, formats or functions"
+             : IsKeyword(name, "desc") ? "the name of a table"
+                                       : "a job"));
   TRY_ASSIGN(const Word argument, state->variables.Expand(script, command.arguments.front()));
   Result<Grid> grid = show                      ? Show(script, command, argument, state)
                       : IsKeyword(name, "desc") ? Describe(script, argument, state)

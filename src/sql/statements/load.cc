@@ -109,6 +109,25 @@ Result<Table> Load(RecordFormat format, const CsvOptions& csv, const std::string
   return WithHeader(lines, format, host);
 }
 
+// `name.people.csv` of a connection becomes a path, and its parameters those of the statement.
+void ApplyConnection(const SessionState& state, const Word& kind, Word* path,
+                     std::vector<Option>* options) {
+  const size_t dot = path->text.find('.');
+  if (dot == std::string::npos) return;
+  const auto found = state.connections.find(path->text.substr(0, dot));
+  if (found == state.connections.end() || !IsKeyword(kind.text, found->second.format)) return;
+  std::string url = found->second.url;
+  if (!url.ends_with('/')) url += '/';
+  path->text = url + path->text.substr(dot + 1);
+  for (const Option& option : found->second.options) {
+    const bool given = std::any_of(options->begin(), options->end(), [&](const Option& one) {
+      return one.key.text == option.key.text;
+    });
+    if (!given)
+      options->push_back({{option.key.text, path->span}, {option.value.text, path->span}});
+  }
+}
+
 // Makes what was loaded a table of the session.
 Result<StatementResult> Put(const ScriptText& script, const LoadStatement& load,
                             Result<Table> loaded, SessionState* state) {
@@ -126,8 +145,9 @@ Result<StatementResult> Put(const ScriptText& script, const LoadStatement& load,
 Result<StatementResult> Execute(const ScriptText& script, const LoadStatement& load,
                                 SessionState* state) {
   TRY_ASSIGN(const Word kind, state->variables.Expand(script, load.source.kind));
-  TRY_ASSIGN(const Word path, state->variables.Expand(script, load.source.path));
+  TRY_ASSIGN(Word path, state->variables.Expand(script, load.source.path));
   TRY_ASSIGN(std::vector<Option> expanded, state->variables.Expand(script, load.options));
+  ApplyConnection(*state, kind, &path, &expanded);
   OptionList options(script, std::move(expanded));
   if (IsVariableFormat(kind.text)) {
     TRY(options.TakeFlag("header", true).status());

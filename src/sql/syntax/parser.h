@@ -34,6 +34,9 @@ class Parser {
   Result<StatementBody> ParseSelect(size_t begin);
   Result<StatementBody> ParseTrain();
   Result<StatementBody> ParsePredict();
+  Result<StatementBody> ParseRegister();
+  Result<StatementBody> ParseConnect();
+  Result<StatementBody> ParseCreate();
   Result<StatementBody> ParseSave();
   Result<StatementBody> ParseInclude();
   Result<StatementBody> ParseDrop();
