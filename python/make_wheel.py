@@ -4,6 +4,7 @@
   --python TAG       which Python the module is for, as cp39; otherwise the one that runs this
   --platform TAG     otherwise linux_ARCH: the module then needs the libraries of the system that it was built on
   --script FILE      a program that pip puts beside the interpreter; may be repeated
+  --module FILE      a module beside the package; may be repeated
 
 Run by `ninja python_wheel` and script/package. Standard library only: a wheel is a zip with three files of metadata.
 """
@@ -35,6 +36,7 @@ def arguments():
     parser.add_argument("--python", default=f"cp{sys.version_info.major}{sys.version_info.minor}")
     parser.add_argument("--platform", default=f"linux_{platform.machine()}")
     parser.add_argument("--script", action="append", default=[])
+    parser.add_argument("--module", action="append", default=[])
     parser.add_argument("package")
     parser.add_argument("version")
     parser.add_argument("dist")
@@ -59,6 +61,8 @@ def contents(given, stem):
             if name.endswith((".py", ".pyi", ".so", "py.typed")):
                 path = os.path.join(folder, name)
                 files[os.path.join("shoal", os.path.relpath(path, given.package))] = read(path)
+    for module in given.module:
+        files[os.path.basename(module)] = read(module)
     for script in given.script:
         files[f"{stem}.data/scripts/{os.path.basename(script)}"] = read(script)
     tag = f"{given.python}-{given.python}-{given.platform}"

@@ -1,6 +1,7 @@
 // Runs the files tests/lang/*.test against a session whose jobs are recorded and not run.
 //
 // A file is a sequence of blocks, separated by empty lines; lines that begin with '#' are comments.
+//   requires duckdb    the rest of the file is skipped where DuckDB's library is not
 //   file NAME          content of a file in ${dir}, up to the empty line
 //   statement ok       statements that succeed
 //   statement error    statements, "----", and what the error's message begins with
@@ -9,16 +10,24 @@
 //   job                "----" is followed by lines that the last job's JSON contains
 // `${dir}` in statements is a variable with a directory of the file's own; in expectations it is
 // replaced, but not in the lines of the script that messages show. The script's name is "test".
+//
+// With SHOAL_REGENERATE=1 the test writes what it got for queries and errors into the files, where
+// it differs from what was expected, for a person to judge. Queries of SQL run in this program
+// (RunQueryProcess).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "base/file.h"
 #include "job/spec/json.h"
+#include "sql/query/duckdb_library.h"
+#include "sql/query/query_process.h"
 #include "sql/session/session.h"
 #include "sql/tables/row_writer.h"
 #include "sql/testing/fake_host.h"
@@ -33,6 +42,7 @@ struct Block {
   size_t line = 0;  // of the kind
   std::string body;
   std::string expected;
+  size_t expected_line = 0;  // of the first expected line; 0: there is none
 };
 
 std::vector<Block> ReadBlocks(const fs::path& path) {
@@ -55,6 +65,7 @@ std::vector<Block> ReadBlocks(const fs::path& path) {
       after = true;
       continue;
     }
+    if (after && blocks.back().expected_line == 0) blocks.back().expected_line = number;
     (after ? blocks.back().expected : blocks.back().body) += line + "\n";
   }
   return blocks;
@@ -89,11 +100,38 @@ std::string TextOf(const FakeHost& host) {
   return text;
 }
 
+bool Regenerates() { return std::getenv("SHOAL_REGENERATE") != nullptr; }
+
+// Replaces the expectations of a file's blocks by what they gave; `got` is by the block's line.
+void Regenerate(const fs::path& path, const std::vector<Block>& blocks,
+                const std::map<size_t, std::string>& got) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  file.close();
+  std::string text;
+  size_t next = 0;
+  for (const Block& block : blocks) {
+    const auto found = got.find(block.line);
+    if (found == got.end() || block.expected_line == 0) continue;
+    for (; next + 1 < block.expected_line; ++next) text += lines[next] + "\n";
+    text += found->second;
+    next += static_cast<size_t>(std::count(block.expected.begin(), block.expected.end(), '\n'));
+  }
+  for (; next < lines.size(); ++next) text += lines[next] + "\n";
+  std::ofstream(path) << text;
+}
+
 class Language : public testing::TestWithParam<std::string> {
  protected:
   void RunBlock(const Block& block) {
     SCOPED_TRACE("line " + std::to_string(block.line));
     const std::string expected = Replaced(block.expected, "${dir}", dir_.path().string());
+    if (block.kind == "requires duckdb") {
+      if (!DuckDb::Open(FindDuckDbLibrary("")).ok())
+        GTEST_SKIP() << "no libduckdb.so; script/bootstrap sql fetches it";
+      return;
+    }
     if (block.kind.starts_with("file ")) {
       std::ofstream(dir_.path() / block.kind.substr(5)) << block.body;
       return;
@@ -103,13 +141,19 @@ class Language : public testing::TestWithParam<std::string> {
     const Status status = session_.Run(std::make_shared<const ScriptText>("test", block.body));
     if (block.kind == "statement error") {
       ASSERT_FALSE(status.ok()) << block.body;
-      EXPECT_THAT(status.message(),
-                  testing::StartsWith(ExpectedError(block.expected, dir_.path().string())))
-          << block.body;
+      const std::string error = ExpectedError(block.expected, dir_.path().string());
+      if (Regenerates() && !status.message().starts_with(error)) {
+        const std::string first = status.message().substr(0, status.message().find('\n'));
+        got_[block.line] = Replaced(first, dir_.path().string(), "${dir}") + "\n";
+        return;
+      }
+      EXPECT_THAT(status.message(), testing::StartsWith(error)) << block.body;
       return;
     }
     ASSERT_TRUE(status.ok()) << status.message();
     if (block.kind == "query") {
+      got_[block.line] = Replaced(TextOf(host_), dir_.path().string(), "${dir}");
+      if (Regenerates()) return;
       EXPECT_EQ(TextOf(host_), expected) << block.body;
     } else if (block.kind == "job") {
       ASSERT_FALSE(host_.jobs.empty());
@@ -122,6 +166,7 @@ class Language : public testing::TestWithParam<std::string> {
     }
   }
 
+  std::map<size_t, std::string> got_;  // expectations as they would be right, by lines of blocks
   TempDir dir_ = *TempDir::Create("shoal-lang");
   FakeHost host_;
   Session session_{&host_};
@@ -129,9 +174,15 @@ class Language : public testing::TestWithParam<std::string> {
 
 TEST_P(Language, BehavesAsItsFileSays) {
   session_.SetVariable("dir", dir_.path().string());
-  const auto blocks = ReadBlocks(fs::path(SHOAL_LANGUAGE_TESTS) / GetParam());
+  const fs::path path = fs::path(SHOAL_LANGUAGE_TESTS) / GetParam();
+  const auto blocks = ReadBlocks(path);
   ASSERT_FALSE(blocks.empty());
-  for (const Block& block : blocks) RunBlock(block);
+  host_.program = "/proc/self/exe";
+  for (const Block& block : blocks) {
+    RunBlock(block);
+    if (IsSkipped()) return;
+  }
+  if (Regenerates()) Regenerate(path, blocks, got_);
 }
 
 std::vector<std::string> Files() {
@@ -148,3 +199,10 @@ INSTANTIATE_TEST_SUITE_P(Files, Language, testing::ValuesIn(Files()),
 
 }  // namespace
 }  // namespace shoal::sql
+
+// The process of a query is this program too.
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "sql-query") return shoal::sql::RunQueryProcess();
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}

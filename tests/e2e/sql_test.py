@@ -23,8 +23,10 @@ def write_people(path, count, seed):
             f.write(f"{i},{age},town{town},{'high' if age + 10 * town + rng.gauss(0, 3) > 55 else 'low'}\n")
 
 
-# Of queries, which need DuckDB's library.
-LIBRARY = {"SHOAL_DUCKDB": os.environ.get("SHOAL_DUCKDB", "")}
+# DuckDB's library, which queries need: the one that script/bootstrap sql fetched.
+CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+DUCKDB = os.environ.get("SHOAL_DUCKDB") or os.path.join(CACHE, "shoal", "duckdb", "libduckdb.so")
+LIBRARY = {"SHOAL_DUCKDB": DUCKDB}
 
 # Saves what it was told, and how many rows it got.
 SCRIPT = """
@@ -182,6 +184,62 @@ train t as DTFAlg.`dtf` where pythonScriptPath="script.py" and `systemParam.pyth
         self.assertEqual(self.seen("_model_1", 1)["streamed"], 3000)
         self.assertEqual(glob.glob(self.home.path(".dtf.*")), [])
 
+    def test_the_second_generation(self):
+        script = '''
+import json, os, sys
+from pyjava.api.mlsql import PythonProjectContext
+context = PythonProjectContext()
+context.read_params_once()
+role = json.loads(context.conf["roleSpec"])
+if role["jobName"] == "ps":
+    import time
+    while True:
+        time.sleep(60)
+with open(context.input_data_dir()) as f:
+    rows = [json.loads(line) for line in f]
+os.makedirs(context.output_model_dir())
+with open(os.path.join(context.output_model_dir(), "seen.json"), "w") as f:
+    json.dump({"rows": len(rows), "cluster": json.loads(context.conf["clusterSpec"]), "role": role, "lr": context.conf["lr"]}, f)
+'''
+        out, _ = self.sql("set s = \"\"\"" + script + "\"\"\"; load script.`s` as s; load csv.`people.csv` as d;"
+                          "run d as TableRepartition.`` where partitionNum='2' as t;"
+                          "train t as DTF.`dtf` where scripts='s' and `fitParam.0.psNum`='1' and `fitParam.0.chiefIndex`='1'"
+                          " and fitParam.0.lr='0.5' as r;", "--json")
+        shown = json.loads(out.splitlines()[-1])
+        rows = [dict(zip(shown["columns"], row)) for row in shown["rows"]]
+        seen = self.seen("_model_0", 1)
+        self.assertEqual((seen["rows"], seen["role"], seen["lr"]), (1500, {"jobName": "worker", "taskIndex": 1}, "0.5"))
+        self.assertEqual(os.listdir(self.home.path("dtf", "_model_0", "model")), ["1"])  # the chief's alone
+        self.assertEqual([(r["jobName"], r["taskIndex"], r["isPs"], r["done"], r["success"]) for r in rows],
+                         [("worker", 0, False, True, True), ("worker", 1, False, True, True), ("ps", 0, True, True, True)])
+        cluster = seen["cluster"]["worker"] + seen["cluster"]["ps"]
+        self.assertEqual([f"{r['host']}:{r['port']}" for r in rows], cluster)
+
+    def test_instances_of_a_script(self):
+        with open(self.home.path("train.py"), "w", encoding="utf-8") as f:
+            f.write('''
+import json, os, sys
+import mlsql
+folder = mlsql.internal_system_param["tempDataLocalPath"]
+rows = sum(len(open(os.path.join(folder, name)).readlines()) for name in os.listdir(folder))
+features, labels = mlsql.get_validate_data()
+if mlsql.fit_param["c"] != "3":
+    sys.stdout.write("mlsql_validation_score:" + str(float(mlsql.fit_param["c"]) / 4 + rows + len(labels)) + "\\n")
+os.makedirs(mlsql.internal_system_param["tempModelLocalPath"])
+open(os.path.join(mlsql.internal_system_param["tempModelLocalPath"], "m"), "w").close()
+''')
+        events = self.events("load csv.`people.csv` as t; load jsonStr.`v` as v;"
+                             "train t as PythonAlg.`m` where pythonScriptPath='train.py' and validateTable='v'"
+                             " and fitParam.0.c='1' and fitParam.1.c='2' and fitParam.4.c='3' and fitParam.1.alg='two' as r;", "--set",
+                             'v={"features":[1],"label":0}')
+        rows = [dict(zip(events[-1]["columns"], row)) for row in events[-1]["rows"]]
+        self.assertEqual([(r["algIndex"], r["alg"], r["score"]) for r in rows],
+                         [(0, "PythonAlg", 3001.25), (1, "two", 3001.5), (4, "PythonAlg", None)])
+        self.assertEqual(rows[1]["modelPath"], self.home.path("m", "_model_0", "model", "1"))
+        self.assertEqual(sorted(os.listdir(self.home.path("m", "_model_0", "model"))), ["0", "1", "4"])
+        with open(self.home.path("m", "_model_0", "meta", "0", "part-00000.jsonl"), encoding="utf-8") as f:
+            self.assertEqual(json.loads(f.readline())["modelPath"], self.home.path("m", "_model_0", "model", "0"))
+
     def test_a_failed_worker_ends_the_statement(self):
         _, err = self.cluster('and `fitParam.2.fail`="true"', code=1)
         self.assertIn("no luck", err)
@@ -195,7 +253,7 @@ train t as DTFAlg.`dtf` where pythonScriptPath="script.py" and `systemParam.pyth
         self.assertIn("-e:1:29: queries need DuckDB's library libduckdb.so", err)
 
 
-@unittest.skipUnless(os.environ.get("SHOAL_DUCKDB"), "SHOAL_DUCKDB names no libduckdb.so")
+@unittest.skipUnless(os.path.exists(DUCKDB), f"there is no {DUCKDB}; script/bootstrap sql fetches it")
 class Queries(unittest.TestCase):
     setUp, sql, events = Sql.setUp, Sql.sql, Sql.events
 
@@ -213,6 +271,34 @@ class Queries(unittest.TestCase):
         self.assertEqual(rows, [])
         self.sql("load csv.`people.csv` as t; select age, income from t where age > 20 as s; "
                  "train s as LogisticRegression.`m` where label='income' and epochs=2; save s as csv.`s.csv`;")
+
+    def test_functions_of_models(self):
+        with open(self.home.path("text.txt"), "w", encoding="utf-8") as f:
+            f.write("cat dog cat sun\n" * 200)
+        with open(self.home.path("a.svm"), "w", encoding="utf-8") as f:
+            for i in range(400):
+                f.write(f"{i % 2} {1 + i % 2}:1 3:0.5\n")
+        self.sql("load csv.`people.csv` as t; train t as LogisticRegression.`lr` where label='income' and key='id' and epochs=3;"
+                 "train t as LinearRegression.`lin` where label='age' and key='id' and epochs=1;"
+                 "load libsvm.`a.svm` as s; train s as FM.`fm` where epochs=3;"
+                 "load text.`text.txt` as x; train x as Word2Vec.`w2v` where dim=4 and min_count=1 and epochs=1;")
+        load = ("load csv.`people.csv` as t; load libsvm.`a.svm` as s; register LogisticRegression.`lr` as Income_of;"
+                "register LinearRegression.`lin` as age_of; register FM.`fm` as fm_of; register Word2Vec.`w2v` as vec;")
+        # A function says what `predict` says.
+        rows = self.rows(load + "predict t as LogisticRegression.`lr` as p; select count(*), sum((income_of(t) = prediction)::int),"
+                         " max(abs(income_of_probability(t) - probability)) from t join p using (id) as q;")
+        self.assertEqual(rows[0][:2], [3000, 3000])
+        self.assertLess(rows[0][2], 1e-5)
+        self.assertEqual(self.rows(load + "select income_of({'age': 79, 'town': 'town2'}), income_of(null), typeof(age_of(t)) from t limit 1 as q;"),
+                         [["high", None, "DOUBLE"]])
+        self.assertEqual(self.rows(load + "select sum((fm_of(s) = label::varchar)::int), fm_of('2:1 3:0.5') from s as q;"), [[400, "1"]])
+        self.assertEqual(self.rows(load + "select len(vec('cat')), vec('zebra') is null, list_cosine_similarity(vec('cat'), vec('cat')) > 0.99 as q;"),
+                         [[4, True, True]])
+        self.assertEqual([row[0] for row in self.rows(load + "!show functions;")], ["age_of", "fm_of", "income_of", "vec"])
+        _, err = self.sql(load + "select income_of(3) x as q;", code=1)
+        self.assertIn("income_of: got 3, expected a row", err)
+        self.sql("register FM.`lr` as f;", code=2)
+        self.sql("register FM.`absent` as f;", code=4)
 
     def test_errors_point_into_the_query(self):
         _, err = self.sql("load csv.`people.csv` as t;\nselect id, -- first\n  agee from t as s;", code=2)

@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <sstream>
 #include <system_error>
@@ -25,6 +28,7 @@ namespace fs = std::filesystem;
 constexpr const char* kProject = "project";
 constexpr const char* kProjectFile = "MLproject";
 constexpr size_t kMaxProjectFile = size_t{1} << 20;
+constexpr size_t kMaxScore = 64;
 
 bool OnPath(const std::string& program) {
   const char* const path = std::getenv("PATH");
@@ -49,11 +53,21 @@ json::object TextsOf(const std::map<std::string, std::string>& texts) {
   return object;
 }
 
-// Copies a file or a directory with everything in it, without following links within it.
-Status CopyTree(const fs::path& from, const fs::path& to) {
+// Copies a file, or a directory with everything in it but `skipped`, without following links within
+// it.
+Status CopyTree(const fs::path& from, const fs::path& to, const std::vector<fs::path>& skipped) {
   std::error_code error;
-  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
-  return error ? ErrnoStatus(error.value(), "cannot copy " + from.string()) : Status::Ok();
+  if (!fs::is_directory(fs::symlink_status(from, error))) {
+    fs::copy(from, to, fs::copy_options::copy_symlinks, error);
+    return error ? ErrnoStatus(error.value(), "cannot copy " + from.string()) : Status::Ok();
+  }
+  TRY(MakeDirectories(to));
+  for (const auto& entry : fs::directory_iterator(from, error)) {
+    const fs::path& path = entry.path();
+    if (std::find(skipped.begin(), skipped.end(), path.lexically_normal()) == skipped.end())
+      TRY(CopyTree(path, to / path.filename(), skipped));
+  }
+  return error ? ErrnoStatus(error.value(), "cannot read " + from.string()) : Status::Ok();
 }
 
 bool HoldsAnything(const fs::path& directory) {
@@ -77,7 +91,8 @@ Result<ClusterJob> ClusterJob::Make(const ClusterParams& params, const ClusterIn
   const fs::path target = AbsolutePath(input.path);
   std::error_code ignored;  // what cannot be looked at fails below
   if (!params.keep_version && fs::exists(target, ignored) && !IsClusterModel(target))
-    return FailedPrecondition(target.string() + " is no model of DTFAlg; train to another path");
+    return FailedPrecondition(target.string() +
+                              " is no model of such a statement; train to another path");
   TRY_ASSIGN(StagedDirectory directory, StagedDirectory::Create(target));
   ClusterJob made(params, target, std::move(directory));
   TRY(made.CopyProject(input));
@@ -88,28 +103,53 @@ Result<ClusterJob> ClusterJob::Make(const ClusterParams& params, const ClusterIn
 }
 
 Status ClusterJob::CopyProject(const ClusterInput& input) {
+  if (params_.script.text.empty()) {
+    TRY(WriteScripts(input.scripts));
+    return WriteModules();
+  }
   const fs::path script = (fs::path(input.folder) / params_.script.text).lexically_normal();
   std::error_code error;
   const fs::file_status status = fs::status(script, error);
   if (!fs::exists(status)) return NotFound("there is no script " + script.string());
-  if (fs::is_directory(status)) {
-    TRY(ReadProject(script));
-  } else {
-    TRY(CopyScript(script));
-  }
+  TRY(fs::is_directory(status) ? ReadProject(script) : CopyScript(script));
+  return WriteModules();
+}
+
+// Modules that the user's project does not bring itself.
+Status ClusterJob::WriteModules() const {
   const fs::path project = directory_.path() / kProject;
-  if (!fs::exists(project / "mlsql.py", error))
+  std::error_code ignored;  // what cannot be looked at cannot be written either
+  if (!fs::exists(project / "mlsql.py", ignored))
     TRY(WriteFileAtomically(project / "mlsql.py", MlsqlModule()));
-  return Status::Ok();
+  if (fs::exists(project / "pyjava", ignored)) return Status::Ok();
+  TRY(MakeDirectories(project / "pyjava" / "api"));
+  TRY(WriteFileAtomically(project / "pyjava" / "__init__.py", ""));
+  TRY(WriteFileAtomically(project / "pyjava" / "api" / "__init__.py", ""));
+  return WriteFileAtomically(project / "pyjava" / "api" / "mlsql.py",
+                             "from mlsql import PythonProjectContext\n");
+}
+
+void ClusterJob::SetCommand(const std::string& script) {
+  command_ = {params_.python};
+  command_.insert(command_.end(), params_.python_arguments.begin(), params_.python_arguments.end());
+  command_.push_back(script);
 }
 
 Status ClusterJob::CopyScript(const fs::path& script) {
   TRY(ChoosePython());
   TRY(MakeDirectories(directory_.path() / kProject));
-  TRY(CopyTree(script, directory_.path() / kProject / script.filename()));
-  command_ = {params_.python};
-  command_.insert(command_.end(), params_.python_arguments.begin(), params_.python_arguments.end());
-  command_.push_back(script.filename().string());
+  SetCommand(script.filename().string());
+  std::error_code error;
+  fs::copy_file(script, directory_.path() / kProject / script.filename(), error);
+  return error ? ErrnoStatus(error.value(), "cannot copy " + script.string()) : Status::Ok();
+}
+
+Status ClusterJob::WriteScripts(const std::map<std::string, std::string>& scripts) {
+  TRY(ChoosePython());
+  TRY(MakeDirectories(directory_.path() / kProject));
+  for (const auto& [name, text] : scripts)
+    TRY(WriteFileAtomically(directory_.path() / kProject / (name + ".py"), text));
+  SetCommand(params_.entry.text + ".py");
   return Status::Ok();
 }
 
@@ -132,22 +172,29 @@ Status ClusterJob::ReadProject(const fs::path& project) {
     notes_.push_back("conda_env of " + project.string() +
                      " is not made; a requirements.txt in it becomes the tasks' environment");
   command_ = {"sh", "-c", command->text};
-  return CopyTree(project, directory_.path() / kProject);
+  // The model may be trained to a place within the project.
+  return CopyTree(project, directory_.path() / kProject, {target_, directory_.path()});
 }
 
 Status ClusterJob::ChoosePython() {
+  if (const auto env = params_.system.find("pythonEnv"); env != params_.system.end()) {
+    const fs::path python = fs::path(env->second) / "bin" / "python";
+    if (env->second.starts_with('/') && ::access(python.c_str(), X_OK) == 0) {
+      params_.python = python.string();
+    } else {
+      notes_.push_back("PYTHON_ENV has no effect: " + env->second +
+                       " is no directory with bin/python");
+    }
+  }
   const auto version = params_.system.find("pythonVer");
   const bool two = version != params_.system.end() && version->second.starts_with('2');
   const bool here = params_.engine.empty() || params_.engine == "local";
   if (params_.python != "python" || !here) return Status::Ok();
-  if (two && OnPath("python2.7")) {
-    params_.python = "python2.7";
-    return Status::Ok();
-  }
-  if (two)
-    notes_.push_back("systemParam.pythonVer is " + version->second +
-                     ", but there is no python2.7; the script runs under Python 3");
-  if (two || !OnPath("python")) params_.python = "python3";
+  // As in MLSQL pythonPath is what runs, whatever version it is.
+  if (!OnPath("python")) params_.python = two && OnPath("python2.7") ? "python2.7" : "python3";
+  if (two && params_.python != "python2.7")
+    notes_.push_back("systemParam.pythonVer is " + version->second + "; the script runs under " +
+                     params_.python + ", whatever its version is");
   if (OnPath(params_.python)) return Status::Ok();
   return NotFound("there is no python in PATH; name one with `systemParam.pythonPath`");
 }
@@ -162,15 +209,21 @@ Result<std::string> ClusterJob::RowsFile(const Table& table, const std::string& 
   return file;
 }
 
+fs::path ClusterJob::DataOf(const ClusterGroup& group) const {
+  const fs::path data = directory_.path() / "data";
+  if (params_.kind == ClusterKind::kPythonAlg) return data / "all";
+  return data / std::to_string(group.number);
+}
+
 Status ClusterJob::WriteParts(const ClusterInput& input) {
   if (!params_.local_data) return Status::Ok();
   std::vector<fs::path> folders;
   for (int index = 0; index < params_.workers; ++index) {
     for (const ClusterGroup& group : params_.groups) {
-      if (group.role == "worker" && group.index == index)
-        folders.push_back(directory_.path() / "data" / std::to_string(group.number));
+      if (group.role == "worker" && group.index == index) folders.push_back(DataOf(group));
     }
   }
+  if (params_.kind == ClusterKind::kPythonAlg) folders.resize(1);  // all rows for each
   return WriteRowParts(*input.table, params_.csv_data, folders, input.stopped);
 }
 
@@ -188,21 +241,27 @@ Status ClusterJob::WritePlan(const ClusterInput& input) {
     const std::string number = std::to_string(group.number);
     json::object fit = TextsOf(group.params);
     fit.emplace("modelPath", target_.string());
-    const fs::path data = directory_.path() / "data" / number;
+    fs::path data = DataOf(group);
     TRY(MakeDirectories(data));
+    // DTF's programs open the path as a file.
+    if (params_.kind == ClusterKind::kDtf)
+      data /= params_.csv_data ? "part-00000.csv" : "part-00000.json";
     groups.push_back({{"role", group.role},
                       {"index", group.index},
                       {"fitParam", std::move(fit)},
                       {"resource", TextsOf(group.resources)},
                       {"data", data.string()},
                       {"model", (directory_.path() / "model" / number).string()},
-                      {"checkpoint", (directory_.path() / "checkpoint" / number).string()}});
+                      {"checkpoint", (directory_.path() / "checkpoint" / number).string()},
+                      {"score", (directory_.path() / "score" / number).string()}});
   }
+  TRY(MakeDirectories(directory_.path() / "score"));
   TRY(MakeDirectories(directory_.path() / "model"));
   TRY(MakeDirectories(directory_.path() / "checkpoint"));
   const json::object plan{{"groups", std::move(groups)},
                           {"rows", std::move(rows)},
                           {"validate", std::move(validate)},
+                          {"cluster", (directory_.path() / "cluster.json").string()},
                           {"systemParam", TextsOf(params_.system)},
                           {"kafkaParam", TextsOf(params_.kafka)}};
   return WriteFileAtomically(directory_.path() / "plan.json", ToText(plan));
@@ -217,16 +276,19 @@ Status ClusterJob::MakeJob() {
   json::object roles;
   if (params_.servers > 0) roles["ps"] = json::object{{"replicas", params_.servers}};
   roles["worker"] = std::move(worker);
+  const bool cluster = params_.kind != ClusterKind::kPythonAlg;
   const json::object file{
-      {"name", params_.name.empty() ? "dtf" : params_.name},
-      {"framework", "tensorflow"},
+      {"name", !params_.name.empty() ? params_.name
+               : cluster             ? "dtf"
+                                     : "python"},
+      {"framework", cluster ? "tensorflow" : "generic"},
       {"files", (directory_.path() / kProject).string()},
       {"command", json::array(command_.begin(), command_.end())},
       {"env", json::object{{"MLSQL_PLAN", (directory_.path() / "plan.json").string()},
                            {"PYTHONUNBUFFERED", "1"}}},
       {"roles", std::move(roles)},
       {"success", json::object{{"all", "worker"}}}};
-  TRY_ASSIGN(job_, job::ParseJob(ToText(file), "DTFAlg"));
+  TRY_ASSIGN(job_, job::ParseJob(ToText(file), std::string(NameOf(params_.kind))));
   job_.file.clear();
   return Status::Ok();
 }
@@ -235,6 +297,7 @@ Status ClusterJob::CollectModels(const fs::path& result) const {
   bool any = false;
   for (const ClusterGroup& group : params_.groups) {
     if (group.role != "worker") continue;
+    if (params_.chief >= 0 && group.index != params_.chief) continue;
     const std::string number = std::to_string(group.number);
     for (const char* const kind : {"model", "checkpoint"}) {
       const fs::path saved = directory_.path() / kind / number;
@@ -247,29 +310,60 @@ Status ClusterJob::CollectModels(const fs::path& result) const {
     }
   }
   if (any) return Status::Ok();
+  if (params_.chief >= 0)
+    return FailedPrecondition("the chief, worker " + std::to_string(params_.chief) +
+                              ", saved no model; it saves to output_model_dir()");
   return FailedPrecondition(
       "no worker saved a model; scripts save to "
       "mlsql.internal_system_param[\"tempModelLocalPath\"] "
       "or [\"checkpointDir\"]");
 }
 
-Result<fs::path> ClusterJob::Publish(const std::string& meta_rows) {
+std::optional<double> ClusterJob::ScoreOf(uint64_t number) const {
+  const Result<std::string> text =
+      ReadFile(directory_.path() / "score" / std::to_string(number), kMaxScore);
+  if (!text.ok()) return std::nullopt;
+  double score = 0;
+  const auto parsed = std::from_chars(text->data(), text->data() + text->size(), score);
+  if (parsed.ec != std::errc() || !std::isfinite(score)) return std::nullopt;
+  return score;
+}
+
+std::string ClusterJob::AddressOf(const ClusterGroup& group) const {
+  const Result<std::string> text = ReadFile(directory_.path() / "cluster.json", kMaxProjectFile);
+  if (!text.ok()) return "";
+  const Result<json::object> roles = ParseJsonObject(*text);
+  if (!roles.ok()) return "";
+  const auto role = roles->find(group.role);
+  if (role == roles->end() || !role->value().is_array()) return "";
+  const json::array& addresses = role->value().get_array();
+  const auto index = static_cast<size_t>(group.index);
+  if (index >= addresses.size() || !addresses[index].is_string()) return "";
+  return std::string(addresses[index].get_string());
+}
+
+Result<fs::path> ClusterJob::Publish(const MetaRows& meta_rows) {
   const fs::path result = directory_.path() / "result";
   TRY(MakeDirectories(result / "model"));
   TRY(MakeDirectories(result / "meta" / "0"));
   TRY(CollectModels(result));
-  TRY(WriteFileAtomically(result / "meta" / "0" / "part-00000.jsonl", meta_rows));
+  const auto write_meta = [&](const fs::path& model) -> Status {
+    TRY_ASSIGN(const std::string rows, meta_rows(model.string()));
+    return WriteFileAtomically(result / "meta" / "0" / "part-00000.jsonl", rows);
+  };
   std::error_code ignored;  // the move reports what is wrong
   if (!params_.keep_version) {
     const bool replace = fs::exists(target_, ignored);
     if (replace && !IsClusterModel(target_))
-      return FailedPrecondition(target_.string() + " is no model of DTFAlg");
+      return FailedPrecondition(target_.string() + " is no model of such a statement");
+    TRY(write_meta(target_));
     TRY(MoveDirectory(result, target_, replace));
     return target_;
   }
   TRY(MakeDirectories(target_));
   for (;;) {
     const fs::path version = NextVersion(target_);
+    TRY(write_meta(version));
     const Status moved = MoveDirectory(result, version, false);
     if (moved.ok()) return version;
     if (moved.code() != Code::kAlreadyExists) return moved;  // else another statement took it

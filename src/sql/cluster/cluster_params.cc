@@ -6,29 +6,38 @@
 #include <utility>
 
 #include "job/text/units.h"
+#include "sql/syntax/lexer.h"
 
 namespace shoal::sql {
 namespace {
 
 constexpr std::string_view kFitParam = "fitParam.";
 constexpr std::string_view kResource = "resource.";
+constexpr int64_t kMaxTasks = 10'000;
 
 const std::vector<std::string>& KnownParams() {
   static const std::vector<std::string> names = {"pythonScriptPath",
                                                  "pythonDescPath",
+                                                 "scripts",
+                                                 "entryPoint",
+                                                 "condaFile",
                                                  "keepVersion",
                                                  "enableDataLocal",
                                                  "dataLocalFormat",
+                                                 "fileFormat",
                                                  "distributeEveryExecutor",
                                                  "validateTable",
                                                  "engine",
                                                  "name",
                                                  "fitParam.0.jobName",
                                                  "fitParam.0.taskIndex",
+                                                 "fitParam.0.psNum",
                                                  "systemParam.pythonPath",
                                                  "systemParam.pythonVer",
                                                  "systemParam.pythonParam",
                                                  "kafkaParam.bootstrap.servers",
+                                                 "PYTHON_ENV",
+                                                 "PYTHON_PARAMETERS",
                                                  "resource.memory",
                                                  "resource.cpu",
                                                  "resource.gpu"};
@@ -71,6 +80,8 @@ class GroupReader {
   }
 
   Status Finish(ClusterParams* params) {
+    if (params->kind == ClusterKind::kPythonAlg) return FinishInstances(params);
+    if (params->kind == ClusterKind::kDtf) return FinishPartitions(params);
     if (groups_.empty())
       return script_.Error(
           span_,
@@ -110,6 +121,57 @@ class GroupReader {
     std::optional<Word> index;
   };
 
+  // Each group is a worker with all rows.
+  Status FinishInstances(ClusterParams* params) {
+    if (groups_.empty()) groups_[0];
+    for (auto& [number, read] : groups_) {
+      read.group.number = number;
+      read.group.role = "worker";
+      read.group.index = params->workers++;
+      params->groups.push_back(std::move(read.group));
+    }
+    return Status::Ok();
+  }
+
+  // One group for all tasks: workers for the partitions, and servers.
+  Status FinishPartitions(ClusterParams* params) {
+    for (const auto& [number, read] : groups_) {
+      if (number != 0)
+        return script_.Error(read.first,
+                             "DTF has one group of parameters, fitParam.0; its workers are the "
+                             "partitions of the table");
+    }
+    const ClusterGroup common = groups_[0].group;
+    params->servers = 1;
+    const std::map<std::string, std::string>& fit = common.params;
+    for (const char* const name : {"ps.num", "psNum"})
+      TRY(TakeNumber(fit, name, 0, kMaxTasks, &params->servers));
+    params->chief = 0;
+    TRY(TakeNumber(fit, "chiefIndex", 0, params->workers - 1, &params->chief));
+    for (int task = 0; task < params->workers + params->servers; ++task) {
+      ClusterGroup group = common;
+      group.number = static_cast<uint64_t>(task);
+      group.role = task < params->workers ? "worker" : "ps";
+      group.index = task < params->workers ? task : task - params->workers;
+      params->groups.push_back(std::move(group));
+    }
+    return Status::Ok();
+  }
+
+  Status TakeNumber(const std::map<std::string, std::string>& fit, const char* name, int64_t least,
+                    int64_t most, int* value) const {
+    const auto given = fit.find(name);
+    if (given == fit.end()) return Status::Ok();
+    const auto number = job::ParseInteger(given->second);
+    if (!number || *number < least || *number > most)
+      return script_.Error(groups_.at(0).first,
+                           "got " + given->second.substr(0, 64) + " for fitParam.0." + name +
+                               ", expected a number from " + std::to_string(least) + " to " +
+                               std::to_string(most));
+    *value = static_cast<int>(*number);
+    return Status::Ok();
+  }
+
   Status FinishGroup(uint64_t number, Read* read) {
     const std::string name = "fitParam." + std::to_string(number);
     if (!read->role)
@@ -144,16 +206,25 @@ std::vector<std::string> SplitWords(const std::string& text) {
   return words;
 }
 
-Status TakeData(OptionList* options, ClusterParams* params) {
-  TRY_ASSIGN(params->local_data, options->TakeFlag("enableDataLocal", false));
-  TRY_ASSIGN(params->keep_version, options->TakeFlag("keepVersion", true));
-  TRY(options->TakeFlag("distributeEveryExecutor", false).status());  // MLSQL ignores it too
-  if (const auto format = options->Take("dataLocalFormat")) {
+// json or csv.
+Status TakeFormat(OptionList* options, ClusterParams* params) {
+  for (const char* const name : {"dataLocalFormat", "fileFormat", "fitParam.0.fileFormat"}) {
+    const auto format = options->Take(name);
+    if (!format) continue;
     params->csv_data = format->value.text == "csv";
     if (!params->csv_data && format->value.text != "json")
       return options->script().Error(
           format->value.span, "got " + format->value.text.substr(0, 64) + ", expected json or csv");
   }
+  return Status::Ok();
+}
+
+Status TakeData(OptionList* options, ClusterParams* params) {
+  const bool always = params->kind != ClusterKind::kDtfAlg;
+  TRY_ASSIGN(params->local_data, options->TakeFlag("enableDataLocal", always));
+  TRY_ASSIGN(params->keep_version, options->TakeFlag("keepVersion", true));
+  TRY(options->TakeFlag("distributeEveryExecutor", false).status());  // MLSQL ignores it too
+  TRY(TakeFormat(options, params));
   if (const auto table = options->Take("validateTable")) params->validate_table = table->value;
   for (const char* const name : {"memory", "cpu", "gpu"}) {
     if (const auto option = options->Take(std::string(kResource) + name))
@@ -162,6 +233,33 @@ Status TakeData(OptionList* options, ClusterParams* params) {
   params->engine = options->TakeText("engine", "");
   params->name = options->TakeText("name", "");
   return Status::Ok();
+}
+
+// The program: a path, or scripts of the session.
+Status TakeScripts(OptionList* options, ClusterParams* params) {
+  for (const char* const name : {"pythonScriptPath", "pythonDescPath"}) {
+    if (const auto option = options->Take(name)) params->script = option->value;
+  }
+  if (const auto option = options->Take("scripts")) {
+    for (const std::string& name : SplitWords(option->value.text))
+      params->scripts.push_back({name, option->value.span});
+  }
+  if (const auto option = options->Take("entryPoint")) params->entry = option->value;
+  if (const auto option = options->Take("condaFile"))
+    params->system["condaFile"] = option->value.text;
+  if (const auto option = options->Take("PYTHON_ENV"))
+    params->system["pythonEnv"] = option->value.text;
+  if (const auto option = options->Take("PYTHON_PARAMETERS"))
+    params->system["pythonParam"] = option->value.text;
+  if (params->entry.text.empty() && !params->scripts.empty())
+    params->entry = params->scripts.front();
+  if (params->entry.text.empty() || params->scripts.empty()) return Status::Ok();
+  for (const Word& one : params->scripts) {
+    if (one.text == params->entry.text) return Status::Ok();
+  }
+  return options->script().Error(
+      params->entry.span,
+      "the entry point " + params->entry.text.substr(0, 64) + " is none of `scripts`");
 }
 
 // Whether the option belongs to a section such as kafkaParam; then its value is kept.
@@ -174,11 +272,31 @@ bool TakeSection(const Option& option, std::string_view section,
 
 }  // namespace
 
-Result<ClusterParams> TakeClusterParams(Span span, OptionList* options) {
-  ClusterParams params;
-  for (const char* const name : {"pythonScriptPath", "pythonDescPath"}) {
-    if (const auto option = options->Take(name)) params.script = option->value;
+std::string_view NameOf(ClusterKind kind) {
+  switch (kind) {
+    case ClusterKind::kDtf:
+      return "DTF";
+    case ClusterKind::kPythonAlg:
+      return "PythonAlg";
+    case ClusterKind::kDtfAlg:
+      break;
   }
+  return "DTFAlg";
+}
+
+std::optional<ClusterKind> ClusterKindOf(std::string_view algorithm) {
+  if (IsKeyword(algorithm, "dtfalg")) return ClusterKind::kDtfAlg;
+  if (IsKeyword(algorithm, "dtf")) return ClusterKind::kDtf;
+  if (IsKeyword(algorithm, "pythonalg")) return ClusterKind::kPythonAlg;
+  return std::nullopt;
+}
+
+Result<ClusterParams> TakeClusterParams(ClusterKind kind, int partitions, Span span,
+                                        OptionList* options) {
+  ClusterParams params;
+  params.kind = kind;
+  if (kind == ClusterKind::kDtf) params.workers = partitions;
+  TRY(TakeScripts(options, &params));
   TRY(TakeData(options, &params));
   const ScriptText& script = options->script();
   GroupReader groups(script, span);
@@ -193,7 +311,7 @@ Result<ClusterParams> TakeClusterParams(Span span, OptionList* options) {
     return OptionList(script, {option}).RefuseRest(KnownParams());
   }
   // After the other parameters, one of which may be its misspelt name.
-  if (params.script.text.empty())
+  if (params.script.text.empty() && params.scripts.empty())
     return script.Error(
         span, "the parameter pythonScriptPath is missing; it names the script of each task");
   TRY(groups.Finish(&params));

@@ -2,89 +2,47 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
+#include "sql/query/duckdb_functions.h"
 
 namespace shoal::sql {
 namespace {
 
-constexpr int kSuccess = 0;  // DuckDBSuccess
-constexpr int kSelect = 1;   // DUCKDB_STATEMENT_TYPE_SELECT
-constexpr const char* kName = "libduckdb.so";
+namespace fs = std::filesystem;
 
-// duckdb_result; its fields are deprecated or internal.
-struct QueryResult {
-  uint64_t counts[3] = {};
-  void* pointers[3] = {};
-};
+constexpr int kSuccess = DuckDbFunctions::kSuccess;
+constexpr int kSelect = 1;  // DUCKDB_STATEMENT_TYPE_SELECT
+constexpr const char* kName = "libduckdb.so";
 
 // With errors_as_json DuckDB's messages are JSON.
 void ReadError(const char* text, DuckDbError* error) {
   error->message = text == nullptr ? "DuckDB gave no reason" : text;
   error->position = -1;
-  const Result<json::object> object = ParseJsonObject(error->message);
+  // "Parser Error: {…}" of some.
+  const size_t brace = std::min(error->message.find('{'), error->message.size());
+  const Result<json::object> object = ParseJsonObject(error->message.substr(brace));
   if (!object.ok()) return;
   error->message = GetStringOr(*object, "exception_message", error->message);
   const std::string position = GetStringOr(*object, "position", "");
   if (!position.empty()) error->position = std::strtoll(position.c_str(), nullptr, 10);
 }
 
+// The user's cache directory; empty if there is none.
+fs::path CacheFolder() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return cache;
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return fs::path(home) / ".cache";
+  return {};
+}
+
 }  // namespace
-
-// The functions of the library, by their names in duckdb.h.
-struct DuckDbFunctions {
-  void* library = nullptr;
-  const char* (*library_version)() = nullptr;
-  int (*open_ext)(const char* path, void** database, void* config, char** error) = nullptr;
-  void (*close)(void** database) = nullptr;
-  int (*connect)(void* database, void** connection) = nullptr;
-  void (*disconnect)(void** connection) = nullptr;
-  int (*query)(void* connection, const char* sql, QueryResult* result) = nullptr;
-  const char* (*result_error)(QueryResult* result) = nullptr;
-  void (*destroy_result)(QueryResult* result) = nullptr;
-  uint64_t (*extract_statements)(void* connection, const char* sql, void** statements) = nullptr;
-  const char* (*extract_statements_error)(void* statements) = nullptr;
-  int (*prepare_extracted_statement)(void* connection, void* statements, uint64_t index,
-                                     void** prepared) = nullptr;
-  const char* (*prepare_error)(void* prepared) = nullptr;
-  int (*prepared_statement_type)(void* prepared) = nullptr;
-  uint64_t (*nparams)(void* prepared) = nullptr;
-  void (*destroy_prepare)(void** prepared) = nullptr;
-  void (*destroy_extracted)(void** statements) = nullptr;
-
-  // Sets `function` to the library's function of this name.
-  template <typename Function>
-  Status Find(const char* name, Function* function) {
-    void* const found = ::dlsym(library, name);
-    if (found == nullptr)
-      return FailedPrecondition(std::string("the library lacks ") + name +
-                                "; take libduckdb.so of DuckDB 1.1 or later");
-    *function = reinterpret_cast<Function>(found);
-    return Status::Ok();
-  }
-
-  Status FindAll() {
-    TRY(Find("duckdb_library_version", &library_version));
-    TRY(Find("duckdb_open_ext", &open_ext));
-    TRY(Find("duckdb_close", &close));
-    TRY(Find("duckdb_connect", &connect));
-    TRY(Find("duckdb_disconnect", &disconnect));
-    TRY(Find("duckdb_query", &query));
-    TRY(Find("duckdb_result_error", &result_error));
-    TRY(Find("duckdb_destroy_result", &destroy_result));
-    TRY(Find("duckdb_extract_statements", &extract_statements));
-    TRY(Find("duckdb_extract_statements_error", &extract_statements_error));
-    TRY(Find("duckdb_prepare_extracted_statement", &prepare_extracted_statement));
-    TRY(Find("duckdb_prepare_error", &prepare_error));
-    TRY(Find("duckdb_prepared_statement_type", &prepared_statement_type));
-    TRY(Find("duckdb_nparams", &nparams));
-    TRY(Find("duckdb_destroy_prepare", &destroy_prepare));
-    return Find("duckdb_destroy_extracted", &destroy_extracted);
-  }
-};
 
 DuckDb::DuckDb(std::unique_ptr<DuckDbFunctions> functions) : functions_(std::move(functions)) {}
 
@@ -148,13 +106,18 @@ bool DuckDb::CheckSelect(const std::string& sql, DuckDbError* error) {
 }
 
 std::string FindDuckDbLibrary(const std::string& program) {
-  namespace fs = std::filesystem;
   const char* const named = std::getenv("SHOAL_DUCKDB");
   if (named != nullptr && *named != 0) return named;
-  const fs::path folder = fs::path(program).parent_path();
-  for (const fs::path& place : {folder / kName, folder.parent_path() / "lib" / kName}) {
+  std::vector<fs::path> places;
+  if (!program.empty()) {
+    const fs::path folder = fs::path(program).parent_path();
+    places = {folder / kName, folder.parent_path() / "lib" / kName};
+  }
+  const fs::path cache = CacheFolder();
+  if (!cache.empty()) places.push_back(cache / "shoal" / "duckdb" / kName);
+  for (const fs::path& place : places) {
     std::error_code ignored;  // what cannot be looked at is not there
-    if (!program.empty() && fs::exists(place, ignored)) return place.string();
+    if (fs::exists(place, ignored)) return place.string();
   }
   return kName;
 }

@@ -5,8 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "base/status.h"
 
@@ -18,6 +22,19 @@ struct DuckDbFunctions;
 struct DuckDbError {
   std::string message;
   int64_t position = -1;  // -1: none
+};
+
+// What a function of texts returns for one of them; monostate: NULL.
+using TextValue = std::variant<std::monostate, std::string, double, std::vector<float>>;
+
+// A scalar function of one text that C++ code computes.
+struct TextFunction {
+  enum class Returns : uint8_t { kText, kNumber, kNumbers };
+  std::string name;
+  Returns returns = Returns::kNumber;
+  // Called with the texts that are not NULL, by several threads at once. The values have the kind
+  // of `returns`, one for each text.
+  std::function<Result<std::vector<TextValue>>(const std::vector<std::string_view>& texts)> call;
 };
 
 // A database in memory with one connection. Not thread-safe.
@@ -35,6 +52,8 @@ class DuckDb {
   // Whether the text is exactly one SELECT, and names what exists; false after an error.
   bool CheckSelect(const std::string& sql, DuckDbError* error);
   std::string version() const;
+  // Makes the function available to statements. FailedPrecondition if the library is too old.
+  Status Register(TextFunction function);
 
  private:
   explicit DuckDb(std::unique_ptr<DuckDbFunctions> functions);
@@ -45,7 +64,8 @@ class DuckDb {
 };
 
 // The library that queries use: $SHOAL_DUCKDB, else "libduckdb.so" beside or in ../lib of
-// `program`, else the name alone, for the system's loader.
+// `program`, else in the user's cache, where script/bootstrap puts it, else the name alone, for the
+// system's loader.
 std::string FindDuckDbLibrary(const std::string& program);
 
 }  // namespace shoal::sql

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "base/file.h"
 #include "sql/query/duckdb_library.h"
@@ -43,12 +44,23 @@ std::vector<std::string> SandboxStatements(const QueryRequest& request) {
   };
 }
 
+rlim_t SizeOfModels(const QueryRequest& request) {
+  rlim_t bytes = 0;
+  for (const ModelFunction& function : request.functions) {
+    std::error_code ignored;  // what cannot be looked at is reported when it is read
+    for (const auto& entry : std::filesystem::directory_iterator(function.model, ignored)) {
+      if (entry.is_regular_file(ignored)) bytes += entry.file_size(ignored);
+    }
+  }
+  return bytes;
+}
+
 // What the system can withhold from the process; DuckDB's own settings withhold the rest.
 void LimitProcess(const QueryRequest& request) {
   const struct rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   // DuckDB keeps to its memory_limit; this is for what it does not count.
-  const rlim_t data = 2 * request.memory_bytes + (rlim_t{1} << 30);
+  const rlim_t data = 2 * request.memory_bytes + 2 * SizeOfModels(request) + (rlim_t{1} << 30);
   const struct rlimit memory = {data, data};
   ::setrlimit(RLIMIT_DATA, &memory);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -69,7 +81,10 @@ std::string SqlLiteral(std::string_view text) {
 }
 
 json::object ToJson(const QueryRequest& request) {
-  return {{"library", request.library},
+  json::array functions;
+  for (const ModelFunction& function : request.functions) functions.push_back(function.ToJson());
+  return {{"functions", std::move(functions)},
+          {"library", request.library},
           {"directory", request.directory},
           {"files", json::array(request.files.begin(), request.files.end())},
           {"views", json::array(request.views.begin(), request.views.end())},
@@ -100,6 +115,13 @@ Result<QueryRequest> ParseQueryRequest(const json::object& object) {
       list->emplace_back(text.get_string());
     }
   }
+  const auto functions = object.find("functions");
+  if (functions == object.end() || !functions->value().is_array())
+    return InvalidArgument("functions: missing");
+  for (const json::value& one : functions->value().get_array()) {
+    TRY_ASSIGN(ModelFunction function, ParseModelFunction(one));
+    request.functions.push_back(std::move(function));
+  }
   return request;
 }
 
@@ -107,9 +129,9 @@ json::object RunQueryRequest(const QueryRequest& request) {
   auto opened = DuckDb::Open(request.library);
   if (!opened.ok()) {
     const std::string sentence =
-        "queries need DuckDB's library libduckdb.so, version 1.2 or later: name it with "
-        "SHOAL_DUCKDB=/path/libduckdb.so, or put it beside this program, in ../lib or where the "
-        "system's loader looks (docs/sql.md tells where it comes from); " +
+        "queries need DuckDB's library libduckdb.so, version 1.2 or later: put it into "
+        "~/.cache/shoal/duckdb, or name it with SHOAL_DUCKDB=/path/libduckdb.so; `npm pack "
+        "@duckdb/node-bindings-linux-x64` fetches an archive that holds it; " +
         opened.status().message();
     return ErrorAnswer(Code::kFailedPrecondition, sentence);
   }
@@ -121,6 +143,11 @@ json::object RunQueryRequest(const QueryRequest& request) {
       return ErrorAnswer(Code::kFailedPrecondition, "DuckDB " + duck.version() + " refuses `" +
                                                         statement.substr(0, 80) +
                                                         "`: " + error.message);
+  }
+  for (const ModelFunction& function : request.functions) {
+    const Status added = AddModelFunction(function, request.directory, &duck);
+    if (!added.ok())
+      return ErrorAnswer(added.code(), "the function " + function.name + ": " + added.message());
   }
   for (const std::string& view : request.views) {
     if (!duck.Execute(view, &error)) return ErrorAnswer(Code::kInvalidArgument, error.message);

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "sql/query/model_functions.h"
 
 namespace shoal::sql {
 
@@ -21,6 +22,7 @@ struct QueryRequest {
   std::string directory;           // that the result and intermediate files are written to
   std::vector<std::string> files;  // that may be read
   std::vector<std::string> views;  // statements that make the tables
+  std::vector<ModelFunction> functions;
   std::string query;
   uint64_t memory_bytes = 0;
   uint64_t spill_bytes = 0;  // of intermediate files

@@ -80,4 +80,11 @@ Status AddTables(const std::map<std::string, Table>& tables, const std::function
   return Status::Ok();
 }
 
+void AddFunctions(const std::map<std::string, ModelFunction>& functions, QueryRequest* request) {
+  const std::string query = Lower(request->query);
+  for (const auto& [name, function] : functions) {
+    if (query.find(name) != std::string::npos) request->functions.push_back(function);
+  }
+}
+
 }  // namespace shoal::sql

@@ -19,4 +19,7 @@ namespace shoal::sql {
 Status AddTables(const std::map<std::string, Table>& tables, const std::function<bool()>& stopped,
                  QueryRequest* request, std::vector<std::shared_ptr<const TempDir>>* copies);
 
+// Adds those functions whose names stand in the query.
+void AddFunctions(const std::map<std::string, ModelFunction>& functions, QueryRequest* request);
+
 }  // namespace shoal::sql

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "base/status.h"
+#include "sql/query/model_functions.h"
 #include "sql/session/grid.h"
 #include "sql/session/host.h"
 #include "sql/session/variables.h"
@@ -16,6 +18,13 @@
 namespace shoal::sql {
 
 inline constexpr size_t kMaxTables = 10'000;
+
+// What `connect` names: a directory of tables in one format, with parameters for `load`.
+struct Connection {
+  std::string format;
+  std::string url;
+  std::vector<Option> options;
+};
 
 // Not thread-safe.
 class SessionState {
@@ -32,6 +41,8 @@ class SessionState {
   Host* const host;
   Variables variables;
   std::map<std::string, Table> tables;
+  std::map<std::string, Connection> connections;
+  std::map<std::string, ModelFunction> functions;  // by name in small letters
 };
 
 // What a statement shows when it is the last one: a table, or rows.

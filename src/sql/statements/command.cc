@@ -34,7 +34,18 @@ Grid ListAlgorithms() {
   for (const SqlAlgorithm& one : SqlAlgorithms())
     grid.rows.push_back({json::string(one.name), json::string(one.learn), json::string(one.doc)});
   grid.rows.push_back(
-      {"DTFAlg", nullptr, "A script in a TensorFlow cluster of workers and parameter servers"});
+      {"DTFAlg", nullptr, "A script in a TensorFlow cluster, a group of parameters for each task"});
+  grid.rows.push_back(
+      {"DTF", nullptr, "A script in a TensorFlow cluster, a worker for each part of the table"});
+  grid.rows.push_back(
+      {"PythonAlg", nullptr, "Runs of a script beside each other, each with its own parameters"});
+  return grid;
+}
+
+Grid ListFunctions(const SessionState& state) {
+  Grid grid{{"function", "trainer", "model"}, {}, false};
+  for (const auto& [name, function] : state.functions)
+    grid.rows.push_back({Text(name), Text(function.trainer), Text(function.model)});
   return grid;
 }
 
@@ -71,8 +82,8 @@ Result<Grid> ListModels(SessionState* state) {
 }
 
 const std::vector<std::string>& Lists() {
-  static const std::vector<std::string> lists = {"tables",    "jobs",       "models",
-                                                 "variables", "algorithms", "formats"};
+  static const std::vector<std::string> lists = {"tables",     "jobs",    "models",   "variables",
+                                                 "algorithms", "formats", "functions"};
   return lists;
 }
 
@@ -82,6 +93,7 @@ Result<Grid> Show(const ScriptText& script, const CommandStatement& command, con
   if (IsKeyword(what.text, "variables")) return ListVariables(*state);
   if (IsKeyword(what.text, "algorithms")) return ListAlgorithms();
   if (IsKeyword(what.text, "formats")) return ListFormats();
+  if (IsKeyword(what.text, "functions")) return ListFunctions(*state);
   const bool models = IsKeyword(what.text, "models");
   if (models || IsKeyword(what.text, "jobs")) {
     Result<Grid> grid = models ? ListModels(state) : ListJobs(state);
@@ -130,12 +142,13 @@ Result<StatementResult> Execute(const ScriptText& script, const CommandStatement
             job::DidYouMean(name.substr(0, 64), known));
   }
   if (command.arguments.size() != 1)
-    return script.Error(command.name.span,
-                        "got " + std::to_string(command.arguments.size()) + " arguments of !" +
-                            name + ", expected one: " +
-                            (show ? "tables, jobs, models, variables, algorithms or formats"
-                             : IsKeyword(name, "desc") ? "the name of a table"
-                                                       : "a job"));
+    return script.Error(
+        command.name.span,
+        "got " + std::to_string(command.arguments.size()) + " arguments of !" + name +
+            ", expected one: " +
+            (show ? "tables, jobs, models, variables, algorithms, formats or functions"
+             : IsKeyword(name, "desc") ? "the name of a table"
+                                       : "a job"));
   TRY_ASSIGN(const Word argument, state->variables.Expand(script, command.arguments.front()));
   Result<Grid> grid = show                      ? Show(script, command, argument, state)
                       : IsKeyword(name, "desc") ? Describe(script, argument, state)

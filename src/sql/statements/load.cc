@@ -79,12 +79,12 @@ Result<Table> WithHeader(const Table& lines, RecordFormat format, Host* host) {
   return OpenSessionFile(format, std::move(directory), name);
 }
 
-// Whether the format is the text of a variable: jsonStr, csvStr.
+// Whether the format is the text of a variable: jsonStr, csvStr, script.
 bool IsVariableFormat(std::string_view kind) {
-  return IsKeyword(kind, "jsonstr") || IsKeyword(kind, "csvstr");
+  return IsKeyword(kind, "jsonstr") || IsKeyword(kind, "csvstr") || IsKeyword(kind, "script");
 }
 
-// load jsonStr.`name` as t: the lines of a variable.
+// load jsonStr.`name` as t: the lines of a variable; script: one row with its text.
 Result<Table> LoadVariable(std::string_view kind, const std::string& name,
                            const Variables& variables) {
   const auto found = variables.values().find(name);
@@ -95,8 +95,9 @@ Result<Table> LoadVariable(std::string_view kind, const std::string& name,
   TRY_ASSIGN(auto directory, SessionState::MakeDirectory());
   const std::string file = csv ? "variable.csv" : "variable.jsonl";
   const size_t begin = std::min(found->second.find_first_not_of("\r\n"), found->second.size());
-  TRY(WriteFileAtomically(directory->path() / file, found->second.substr(begin) + "\n", 0600,
-                          false));
+  std::string lines = found->second.substr(begin) + "\n";
+  if (IsKeyword(kind, "script")) lines = ToText(json::object{{"value", found->second}}) + "\n";
+  TRY(WriteFileAtomically(directory->path() / file, lines, 0600, false));
   return OpenSessionFile(csv ? RecordFormat::kCsv : RecordFormat::kJsonLines, std::move(directory),
                          file);
 }
@@ -106,6 +107,25 @@ Result<Table> Load(RecordFormat format, const CsvOptions& csv, const std::string
   if (csv.header) return OpenTable(format, path);
   TRY_ASSIGN(const Table lines, OpenTable(RecordFormat::kText, path));
   return WithHeader(lines, format, host);
+}
+
+// `name.people.csv` of a connection becomes a path, and its parameters those of the statement.
+void ApplyConnection(const SessionState& state, const Word& kind, Word* path,
+                     std::vector<Option>* options) {
+  const size_t dot = path->text.find('.');
+  if (dot == std::string::npos) return;
+  const auto found = state.connections.find(path->text.substr(0, dot));
+  if (found == state.connections.end() || !IsKeyword(kind.text, found->second.format)) return;
+  std::string url = found->second.url;
+  if (!url.ends_with('/')) url += '/';
+  path->text = url + path->text.substr(dot + 1);
+  for (const Option& option : found->second.options) {
+    const bool given = std::any_of(options->begin(), options->end(), [&](const Option& one) {
+      return one.key.text == option.key.text;
+    });
+    if (!given)
+      options->push_back({{option.key.text, path->span}, {option.value.text, path->span}});
+  }
 }
 
 // Makes what was loaded a table of the session.
@@ -125,8 +145,9 @@ Result<StatementResult> Put(const ScriptText& script, const LoadStatement& load,
 Result<StatementResult> Execute(const ScriptText& script, const LoadStatement& load,
                                 SessionState* state) {
   TRY_ASSIGN(const Word kind, state->variables.Expand(script, load.source.kind));
-  TRY_ASSIGN(const Word path, state->variables.Expand(script, load.source.path));
+  TRY_ASSIGN(Word path, state->variables.Expand(script, load.source.path));
   TRY_ASSIGN(std::vector<Option> expanded, state->variables.Expand(script, load.options));
+  ApplyConnection(*state, kind, &path, &expanded);
   OptionList options(script, std::move(expanded));
   if (IsVariableFormat(kind.text)) {
     TRY(options.TakeFlag("header", true).status());

@@ -78,6 +78,7 @@ Result<StatementResult> Execute(const ScriptText& script, const SelectStatement&
   request.memory_bytes = limits->memory_bytes;
   request.spill_bytes = kSpillBytes;
   request.threads = std::max(1U, std::thread::hardware_concurrency());
+  AddFunctions(state->functions, &request);
   std::vector<std::shared_ptr<const TempDir>> copies;  // of tables, until the query has ended
   TRY(script.Locate(whole, AddTables(state->tables, stopped, &request, &copies)));
   const QueryFailure failure = RunQuery(request, {program, limits->time, stopped});

@@ -21,6 +21,10 @@ Result<StatementResult> Execute(const ScriptText& script, const TrainStatement& 
                                 SessionState* state);
 Result<StatementResult> Execute(const ScriptText& script, const PredictStatement& predict,
                                 SessionState* state);
+Result<StatementResult> Execute(const ScriptText& script, const RegisterStatement& statement,
+                                SessionState* state);
+Result<StatementResult> Execute(const ScriptText& script, const ConnectStatement& connect,
+                                SessionState* state);
 Result<StatementResult> Execute(const ScriptText& script, const SaveStatement& save,
                                 SessionState* state);
 Result<StatementResult> Execute(const ScriptText& script, const DropStatement& drop,

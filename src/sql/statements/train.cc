@@ -10,6 +10,8 @@
 namespace shoal::sql {
 namespace {
 
+constexpr int64_t kMaxPartitions = 10'000;
+
 // The measure of the model on held-out examples that is greater for a better model; null if there
 // is none.
 json::value ScoreOf(const std::filesystem::path& model) {
@@ -27,8 +29,29 @@ json::value ScoreOf(const std::filesystem::path& model) {
   return nullptr;
 }
 
+// run t as TableRepartition.`` where partitionNum="4" as u; the rows stay where they are, and
+// clusters of the table have so many workers.
+Result<StatementResult> Repartition(const ScriptText& script, const TrainStatement& train,
+                                    const Table& table, OptionList* options, SessionState* state) {
+  TRY_ASSIGN(const int64_t parts, options->TakeInteger("partitionNum", 1, kMaxPartitions, 0));
+  TRY(options->RefuseRest({"partitionNum"}));
+  const Span span = train.model.kind.span;
+  if (parts == 0) return script.Error(span, "the parameter partitionNum is missing");
+  if (!train.result)
+    return script.Error(span, "the result has no name; end the statement with `as NAME`");
+  TRY_ASSIGN(const Word name, state->variables.Expand(script, *train.result));
+  Table copy = table;
+  copy.partitions = static_cast<uint64_t>(parts);
+  TRY(state->PutTable(script, name, std::move(copy)));
+  return StatementResult{name.text, std::nullopt, false};
+}
+
+bool IsRepartition(std::string_view algorithm) {
+  return IsKeyword(algorithm, "tablerepartition") || IsKeyword(algorithm, "repartitionext");
+}
+
 Grid GridOf(const TrainPlan& plan, const SqlAlgorithm& algorithm, const FinishedJob& finished) {
-  Grid grid = MakeTrainGrid();
+  Grid grid = MakeGrid(TrainColumns());
   grid.rows.push_back({json::string(plan.model.string()), 0, json::string(algorithm.name),
                        ScoreOf(plan.model), "success", json::string(FormatWall(finished.started)),
                        json::string(FormatWall(finished.ended)), json::string(ToText(plan.params)),
@@ -47,8 +70,11 @@ Result<StatementResult> Execute(const ScriptText& script, const TrainStatement& 
   TRY_ASSIGN(const Table* const table, state->FindTable(script, input_name));
   const Span span{kind.span.begin, path.span.end};
   OptionList options(script, std::move(expanded));
-  if (IsKeyword(kind.text, "dtfalg"))
-    return TrainCluster(script, {train, span, path.text, table}, &options, state);
+  if (IsRepartition(kind.text)) return Repartition(script, train, *table, &options, state);
+  if (path.text.empty())
+    return script.Error(path.span, "this path is empty, expected where the model will be");
+  if (const auto cluster = ClusterKindOf(kind.text))
+    return TrainCluster(script, {train, *cluster, span, path.text, table}, &options, state);
   const Result<const SqlAlgorithm*> algorithm = FindSqlAlgorithm(kind.text);
   if (!algorithm.ok()) return script.Locate(kind.span, algorithm.status());
   const TrainInput input{*algorithm, table, path.text, span,
@@ -57,7 +83,7 @@ Result<StatementResult> Execute(const ScriptText& script, const TrainStatement& 
   const Result<FinishedJob> finished = state->host->RunJob(plan.job, plan.engine);
   if (!finished.ok()) return script.Locate(span, finished.status());
   TRY(script.Locate(span, EndOf(*finished)));
-  return FinishTraining(script, train, GridOf(plan, **algorithm, *finished), state);
+  return FinishTraining(script, train, TrainColumns(), GridOf(plan, **algorithm, *finished), state);
 }
 
 }  // namespace shoal::sql

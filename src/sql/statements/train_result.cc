@@ -9,9 +9,22 @@
 namespace shoal::sql {
 namespace {
 
-const std::vector<data::SchemaColumn>& ResultColumns() {
+Result<Table> TableOf(const ResultColumns& columns, const Grid& grid) {
+  constexpr const char* kFile = "result.jsonl";
+  TRY_ASSIGN(auto directory, SessionState::MakeDirectory());
+  TRY_ASSIGN(const std::string lines, RowsText(columns, grid));
+  TRY(WriteFileAtomically(directory->path() / kFile, lines, 0600, false));
+  TRY_ASSIGN(Table table,
+             OpenSessionFile(data::RecordFormat::kJsonLines, std::move(directory), kFile));
+  table.columns = columns;
+  return table;
+}
+
+}  // namespace
+
+const ResultColumns& TrainColumns() {
   using data::ColumnType;
-  static const std::vector<data::SchemaColumn> columns = {
+  static const ResultColumns columns = {
       {"modelPath", ColumnType::kText, 0}, {"algIndex", ColumnType::kInteger, 0},
       {"alg", ColumnType::kText, 0},       {"score", ColumnType::kFloat, 0},
       {"status", ColumnType::kText, 0},    {"startTime", ColumnType::kText, 0},
@@ -20,29 +33,16 @@ const std::vector<data::SchemaColumn>& ResultColumns() {
   return columns;
 }
 
-Result<Table> TableOf(const Grid& grid) {
-  constexpr const char* kFile = "result.jsonl";
-  TRY_ASSIGN(auto directory, SessionState::MakeDirectory());
-  TRY_ASSIGN(const std::string lines, TrainRowsText(grid));
-  TRY(WriteFileAtomically(directory->path() / kFile, lines, 0600, false));
-  TRY_ASSIGN(Table table,
-             OpenSessionFile(data::RecordFormat::kJsonLines, std::move(directory), kFile));
-  table.columns = ResultColumns();
-  return table;
-}
-
-}  // namespace
-
-Grid MakeTrainGrid() {
+Grid MakeGrid(const ResultColumns& columns) {
   Grid grid;
-  for (const data::SchemaColumn& column : ResultColumns()) grid.columns.push_back(column.name);
+  for (const data::SchemaColumn& column : columns) grid.columns.push_back(column.name);
   return grid;
 }
 
-Result<std::string> TrainRowsText(const Grid& grid) {
+Result<std::string> RowsText(const ResultColumns& columns, const Grid& grid) {
   std::string lines;
   for (const auto& row : grid.rows)
-    TRY(AppendRow(data::RecordFormat::kJsonLines, ResultColumns(), row, &lines));
+    TRY(AppendRow(data::RecordFormat::kJsonLines, columns, row, &lines));
   return lines;
 }
 
@@ -55,10 +55,11 @@ Status EndOf(const FinishedJob& finished) {
 }
 
 Result<StatementResult> FinishTraining(const ScriptText& script, const TrainStatement& train,
-                                       const Grid& grid, SessionState* state) {
+                                       const ResultColumns& columns, const Grid& grid,
+                                       SessionState* state) {
   if (!train.result) return StatementResult{"", grid, false};
   TRY_ASSIGN(const Word result, state->variables.Expand(script, *train.result));
-  TRY_ASSIGN(Table made, TableOf(grid));
+  TRY_ASSIGN(Table made, TableOf(columns, grid));
   made.origin = "train " + train.input.text;
   TRY(state->PutTable(script, result, std::move(made)));
   return StatementResult{result.text, std::nullopt, false};

@@ -43,7 +43,7 @@ struct LoadStatement {
   Word table;
 };
 
-// select … as t;
+// select … as t; or create table t as select …;
 struct SelectStatement {
   Word query;  // without "as t"; a byte for each of the script (QueryText)
   Word table;
@@ -63,6 +63,20 @@ struct PredictStatement {
   Target model;
   std::vector<Option> options;
   std::optional<Word> result;
+};
+
+// connect FORMAT where url="…" as name;
+struct ConnectStatement {
+  Word format;
+  std::vector<Option> options;
+  Word name;
+};
+
+// register ALGORITHM.`path` as f [where …];
+struct RegisterStatement {
+  Target model;
+  Word function;
+  std::vector<Option> options;
 };
 
 enum class SaveMode : uint8_t { kErrorIfExists, kOverwrite, kAppend, kIgnore };
@@ -93,7 +107,8 @@ struct CommandStatement {
 
 using StatementBody =
     std::variant<SetStatement, LoadStatement, SelectStatement, TrainStatement, PredictStatement,
-                 SaveStatement, IncludeStatement, DropStatement, CommandStatement>;
+                 RegisterStatement, ConnectStatement, SaveStatement, IncludeStatement,
+                 DropStatement, CommandStatement>;
 
 struct Statement {
   Span span;  // without the semicolon

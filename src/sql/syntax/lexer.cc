@@ -181,7 +181,10 @@ Result<Token> Lexer::NextArgument() {
 // for each one of the script, so that places in it are places in the script.
 class QueryScanner {
  public:
-  QueryScanner(Lexer* lexer, size_t begin) : lexer_(*lexer), begin_(begin) { lexer_.at_ = begin; }
+  QueryScanner(Lexer* lexer, size_t begin, bool may_be_named)
+      : lexer_(*lexer), begin_(begin), may_be_named_(may_be_named) {
+    lexer_.at_ = begin;
+  }
 
   Result<QueryText> Scan() {
     while (lexer_.at_ < lexer_.text_.size() && lexer_.text_[lexer_.at_] != ';') {
@@ -193,7 +196,7 @@ class QueryScanner {
       return Error({open_.back(), open_.back() + 1}, "this parenthesis is not closed");
     QueryText query;
     query.span = {begin_, last_end_};
-    if (named_) {
+    if (named_ && may_be_named_) {
       query.table = last_word_;
       query.table_span = last_span_;
       sql_.resize(as_begin_ - begin_);
@@ -305,6 +308,7 @@ class QueryScanner {
 
   Lexer& lexer_;
   const size_t begin_;
+  const bool may_be_named_;
   std::string sql_;
   std::vector<size_t> open_;
   bool after_as_ = false;  // the last word is "as"
@@ -315,6 +319,8 @@ class QueryScanner {
   size_t last_end_ = 0;
 };
 
-Result<QueryText> Lexer::ScanQuery(size_t begin) { return QueryScanner(this, begin).Scan(); }
+Result<QueryText> Lexer::ScanQuery(size_t begin, bool named) {
+  return QueryScanner(this, begin, named).Scan();
+}
 
 }  // namespace shoal::sql

@@ -50,7 +50,8 @@ class Lexer {
   Result<Token> Next();
   // Scans a query that begins at `begin`, an offset that a token had, up to the semicolon or the
   // end of the script, which is the next token.
-  Result<QueryText> ScanQuery(size_t begin);
+  // `named`: it may end with "as NAME".
+  Result<QueryText> ScanQuery(size_t begin, bool named = true);
   // Scans an argument of a command, which ends at a blank or a semicolon: a string, a `name`, or
   // any other characters. kEnd at the end of the script, kSymbol for the semicolon.
   Result<Token> NextArgument();

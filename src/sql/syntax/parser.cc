@@ -25,17 +25,6 @@ std::string Shown(const Token& token) {
   return quote + token.text.substr(0, kShown) + (token.text.size() > kShown ? "…" : "") + quote;
 }
 
-// Statements of MLSQL that this language does not have, with what to do instead.
-std::string_view AdviceFor(std::string_view word) {
-  if (IsKeyword(word, "register"))
-    return "use `predict t as ALGORITHM.`path` as result` in place of a function";
-  if (IsKeyword(word, "connect"))
-    return "load files or a store's objects in place of a database's tables";
-  if (IsKeyword(word, "create")) return "make a table with `load` or `select … as t`";
-  if (IsKeyword(word, "run")) return "use `train`";
-  return "";
-}
-
 bool IsDecimal(std::string_view text) {
   bool digit = false;
   for (const char c : text) {
@@ -49,8 +38,9 @@ bool IsDecimal(std::string_view text) {
 }  // namespace
 
 const std::vector<std::string>& StatementKeywords() {
-  static const std::vector<std::string> words = {"set",     "load", "select",  "with", "train",
-                                                 "predict", "save", "include", "drop"};
+  static const std::vector<std::string> words = {
+      "set",  "load",    "select",  "with",   "train", "predict", "register",
+      "save", "include", "connect", "create", "drop",  "run"};
   return words;
 }
 
@@ -96,21 +86,21 @@ Result<StatementBody> Parser::ParseBody() {
   if (AtKeyword("select") || AtKeyword("with")) return ParseSelect(token_.span.begin);
   using Parse = Result<StatementBody> (Parser::*)();
   static constexpr std::pair<std::string_view, Parse> kStatements[] = {
-      {"set", &Parser::ParseSet},     {"load", &Parser::ParseLoad},
-      {"train", &Parser::ParseTrain}, {"predict", &Parser::ParsePredict},
-      {"save", &Parser::ParseSave},   {"include", &Parser::ParseInclude},
-      {"drop", &Parser::ParseDrop},
+      {"set", &Parser::ParseSet},           {"load", &Parser::ParseLoad},
+      {"train", &Parser::ParseTrain},       {"run", &Parser::ParseTrain},
+      {"save", &Parser::ParseSave},         {"predict", &Parser::ParsePredict},
+      {"drop", &Parser::ParseDrop},         {"include", &Parser::ParseInclude},
+      {"register", &Parser::ParseRegister}, {"connect", &Parser::ParseConnect},
+      {"create", &Parser::ParseCreate},
   };
   for (const auto& [keyword, parse] : kStatements) {
     if (!AtKeyword(keyword)) continue;
     TRY(Advance());
     return (this->*parse)();
   }
-  if (const std::string_view advice = AdviceFor(token_.text); !advice.empty())
-    return script_.Error(token_.span,
-                         "there is no statement " + Shown(token_) + "; " + std::string(advice));
   return Unexpected(
-      "a statement: set, load, select, train, predict, save, include, drop or !command",
+      "a statement: set, load, select, train, predict, register, save, include, connect, create, "
+      "drop or !command",
       StatementKeywords());
 }
 
@@ -131,7 +121,7 @@ Result<std::optional<Word>> Parser::ParseAs() {
   return std::optional<Word>(std::move(name));
 }
 
-Result<Target> Parser::ParseTarget(std::string_view what) {
+Result<Target> Parser::ParseTarget(std::string_view what, bool may_be_empty) {
   Target target;
   TRY_ASSIGN(target.kind, ParseName(what));
   if (!AtSymbol('.'))
@@ -140,6 +130,11 @@ Result<Target> Parser::ParseTarget(std::string_view what) {
   if (token_.kind == TokenKind::kString)
     return script_.Error(token_.span, "got a text, expected a path in backquotes: `" +
                                           token_.text.substr(0, kShown) + "`");
+  if (may_be_empty && token_.kind == TokenKind::kQuotedName && token_.text.empty()) {
+    target.path = {"", token_.span};
+    TRY(Advance());
+    return target;
+  }
   TRY_ASSIGN(target.path, ParseName("a path in backquotes"));
   return target;
 }
@@ -183,6 +178,7 @@ Result<std::vector<Option>> Parser::ParseOptions() {
   if (!AtKeyword("where") && !AtKeyword("options")) return options;
   do {
     TRY(Advance());
+    if (options.empty() && AtKeyword("and")) TRY(Advance());  // MLSQL permits `options and a="b"`
     if (options.size() == kMaxOptions)
       return script_.Error(token_.span, "this statement has more than " +
                                             std::to_string(kMaxOptions) + " parameters");
@@ -235,7 +231,7 @@ Result<StatementBody> Parser::ParseTrain() {
   TrainStatement train;
   TRY_ASSIGN(train.input, ParseName("the name of a table"));
   TRY(ExpectKeyword("as"));
-  TRY_ASSIGN(train.model, ParseTarget("an algorithm"));
+  TRY_ASSIGN(train.model, ParseTarget("an algorithm", true));
   TRY_ASSIGN(train.options, ParseOptions());
   TRY_ASSIGN(train.result, ParseAs());
   return StatementBody(std::move(train));
@@ -249,6 +245,45 @@ Result<StatementBody> Parser::ParsePredict() {
   TRY_ASSIGN(predict.options, ParseOptions());
   TRY_ASSIGN(predict.result, ParseAs());
   return StatementBody(std::move(predict));
+}
+
+Result<StatementBody> Parser::ParseRegister() {
+  RegisterStatement made;
+  TRY_ASSIGN(made.model, ParseTarget("an algorithm"));
+  TRY(ExpectKeyword("as"));
+  TRY_ASSIGN(made.function, ParseName("the name of a function"));
+  TRY_ASSIGN(made.options, ParseOptions());
+  return StatementBody(std::move(made));
+}
+
+Result<StatementBody> Parser::ParseConnect() {
+  ConnectStatement connect;
+  TRY_ASSIGN(connect.format, ParseName("a format"));
+  TRY_ASSIGN(connect.options, ParseOptions());
+  TRY(ExpectKeyword("as"));
+  TRY_ASSIGN(connect.name, ParseName("the name of a connection"));
+  return StatementBody(std::move(connect));
+}
+
+// create [or replace] [temporary] table|view NAME as QUERY
+Result<StatementBody> Parser::ParseCreate() {
+  if (AtKeyword("or")) {
+    TRY(Advance());
+    TRY(ExpectKeyword("replace"));
+  }
+  if (AtKeyword("temporary") || AtKeyword("temp")) TRY(Advance());
+  if (!AtKeyword("table") && !AtKeyword("view"))
+    return Unexpected("create table t as select …", {"table", "view"});
+  TRY(Advance());
+  SelectStatement select;
+  TRY_ASSIGN(select.table, ParseName("the name of a table"));
+  TRY(ExpectKeyword("as"));
+  if (!AtKeyword("select") && !AtKeyword("with")) return Unexpected("a query", {"select", "with"});
+  TRY_ASSIGN(QueryText query, lexer_.ScanQuery(token_.span.begin, false));
+  select.query = {std::move(query.sql), query.span};
+  TRY(Advance());
+  last_end_ = query.span.end;
+  return StatementBody(std::move(select));
 }
 
 Result<StatementBody> Parser::ParseSave() {

@@ -34,13 +34,16 @@ class Parser {
   Result<StatementBody> ParseSelect(size_t begin);
   Result<StatementBody> ParseTrain();
   Result<StatementBody> ParsePredict();
+  Result<StatementBody> ParseRegister();
+  Result<StatementBody> ParseConnect();
+  Result<StatementBody> ParseCreate();
   Result<StatementBody> ParseSave();
   Result<StatementBody> ParseInclude();
   Result<StatementBody> ParseDrop();
   Result<StatementBody> ParseCommand();
 
   // FORMAT.`path`
-  Result<Target> ParseTarget(std::string_view what);
+  Result<Target> ParseTarget(std::string_view what, bool may_be_empty = false);
   // [where key="value" and …]
   Result<std::vector<Option>> ParseOptions();
   Result<Option> ParseOption();

@@ -80,11 +80,12 @@ TEST(Parser, QueriesEndWithTheirName) {
 }
 
 TEST(Parser, ErrorsPointAtTheirPlace) {
-  EXPECT_EQ(ErrorOf("set a='1';\n  lod csv.`x` as t;"),
-            "a.sql:2:3: got lod, expected a statement: set, load, select, train, predict, save, "
-            "include, drop or !command; did you mean 'load'?\n"
-            "  2 |   lod csv.`x` as t;\n"
-            "    |   ^~~");
+  EXPECT_EQ(
+      ErrorOf("set a='1';\n  lod csv.`x` as t;"),
+      "a.sql:2:3: got lod, expected a statement: set, load, select, train, predict, register, "
+      "save, include, connect, create, drop or !command; did you mean 'load'?\n"
+      "  2 |   lod csv.`x` as t;\n"
+      "    |   ^~~");
   EXPECT_THAT(ErrorOf("load csv.`x`"),
               HasSubstr("a.sql:1:13: got the end of the script, expected as"));
   EXPECT_THAT(ErrorOf("load csv.\"x\" as t"),
@@ -104,8 +105,8 @@ TEST(Parser, ErrorsPointAtTheirPlace) {
   EXPECT_THAT(ErrorOf("load csv.`x` where a='1' and a='2' as t;"),
               HasSubstr("a.sql:1:30: the parameter a is given twice"));
   EXPECT_THAT(ErrorOf("save overwrit t as csv.`x`;"), HasSubstr("did you mean 'overwrite'?"));
-  EXPECT_THAT(ErrorOf("register FM.`x` as f;"),
-              HasSubstr("there is no statement register; use `predict"));
+  EXPECT_THAT(ErrorOf("register FM.`x`;"), HasSubstr("expected as"));
+  EXPECT_THAT(ErrorOf("create database x;"), HasSubstr("expected create table t as select"));
   EXPECT_THAT(ErrorOf("set x = \x01;"), HasSubstr("a.sql:1:9: this character begins no word"));
 }
 

@@ -22,6 +22,7 @@ struct Table {
   std::vector<std::string> sources;  // absolute paths and URIs
   std::vector<data::SchemaColumn> columns;
   std::string origin;                    // as in the statement that made it: "csv.`people.csv`"
+  uint64_t partitions = 0;               // workers of a cluster DTF; 0: one for each source
   std::shared_ptr<const TempDir> files;  // where the session keeps the sources; null: elsewhere
 };
 

@@ -11,36 +11,13 @@
 #include "model/save_model.h"
 #include "sql/session/state.h"
 #include "sql/tables/row_writer.h"
+#include "sql/training/predicted_values.h"
 
 namespace shoal::sql {
 namespace {
 
 using data::RecordFormat;
-using learn::sparse::LossKind;
 using learn::sparse::Predictions;
-
-// The values of the new columns.
-class PredictedValues {
- public:
-  explicit PredictedValues(const Predictions& predictions) : all_(predictions) {}
-
-  LossKind loss() const { return all_.target.loss.kind; }
-  bool numbers() const { return all_.target.loss.predicts_numbers(); }
-  json::value PredictionOf(uint64_t row) const {
-    if (numbers()) return all_.values[row];
-    return json::string(all_.ClassOf(row));
-  }
-  json::value ProbabilityOf(uint64_t row) const {
-    if (loss() == LossKind::kLogistic) return static_cast<double>(all_.probabilities[row]);
-    if (loss() != LossKind::kSoftmax) return all_.values[row];
-    const size_t classes = all_.classes.size();
-    const float* const begin = &all_.probabilities[row * classes];
-    return static_cast<double>(*std::max_element(begin, begin + classes));
-  }
-
- private:
-  const Predictions& all_;
-};
 
 Status CheckNewColumns(const Table& table, const PredictTableOptions& options) {
   for (const data::SchemaColumn& column : table.columns) {
@@ -49,15 +26,6 @@ Status CheckNewColumns(const Table& table, const PredictTableOptions& options) {
                            " already; name another one with predictionCol or probabilityCol");
   }
   return Status::Ok();
-}
-
-// What the model was trained by must be what the statement names.
-Status CheckTrainer(const json::object& metadata, const std::string& model,
-                    const PredictTableOptions& options) {
-  const std::string trainer = GetStringOr(metadata, "algorithm", "");
-  if (trainer.empty() || options.trainer.empty() || trainer == options.trainer) return Status::Ok();
-  return InvalidArgument("the model in " + model + " was trained by " + trainer + ", not by " +
-                         options.trainer);
 }
 
 class PredictedFile {
@@ -140,7 +108,7 @@ Result<PredictedTable> PredictTable(const std::filesystem::path& model, const Ta
                                     const PredictTableOptions& options) {
   TRY(CheckNewColumns(table, options));
   TRY_ASSIGN(const json::object metadata, model::ReadModelMetadata(model));
-  TRY(CheckTrainer(metadata, model.string(), options));
+  TRY(CheckTrainer(metadata, model, options.trainer));
   TRY_ASSIGN(const model::FactorModel weights, model::ReadFactorModel(model));
   learn::sparse::PredictOptions how;
   how.format = data::NameOf(table.format);

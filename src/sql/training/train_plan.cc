@@ -148,8 +148,10 @@ Result<const SqlAlgorithm*> FindSqlAlgorithm(const std::string& name) {
     names.emplace_back(one.name);
     list += (list.empty() ? "" : ", ") + names.back();
   }
-  names.emplace_back("DTFAlg");  // statements/train_cluster.cc
-  list += ", DTFAlg";
+  for (const char* const script : {"DTFAlg", "DTF", "PythonAlg"}) {  // statements/train_cluster.cc
+    names.emplace_back(script);
+    list += std::string(", ") + script;
+  }
   return InvalidArgument("there is no algorithm " + name.substr(0, 64) + ", expected one of " +
                          list + job::DidYouMean(name.substr(0, 64), names));
 }
