@@ -1,4 +1,5 @@
-import { defineConfig } from "vite";
+import process from "node:process";
+import { defineConfig } from "vitest/config";
 
 // SHOAL_SERVER: `npx vite` serves the page from the sources and forwards the API to that server.
 const server = process.env.SHOAL_SERVER ?? "http://127.0.0.1:7117";
@@ -20,5 +21,6 @@ export default defineConfig({
       },
     },
   },
+  test: { environment: "node", include: ["src/**/*.test.ts"] },
   server: { proxy: { "/api": { target: server, ws: true } } },
 });

@@ -30,6 +30,17 @@ def check_format(root, paths, fix):
     return findings
 
 
+def check_page(root):
+    """A finding if the bundle of the page that the program contains is not of its sources."""
+    script = os.path.join(root, "script/page")
+    if not os.path.exists(script):
+        return []
+    done = subprocess.run([script, "fresh"], stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == 0:
+        return []
+    return [files.Finding("page", "web/dist.sources", 1, done.stderr.strip() or "cannot be checked")]
+
+
 def read_waivers(root):
     """{(rule, key): line} of tools/lint/waivers.txt, and findings about waivers without a reason."""
     waivers, findings = {}, []
@@ -76,7 +87,7 @@ def main(argv=None):
     findings = [] if arguments.no_format else check_format(root, paths, arguments.fix)
     for rule in (classes, foreign_fields, locks, rooms, sizes, words):
         findings += rule.check(root, paths)
-    findings = apply_waivers(root, findings)
+    findings = apply_waivers(root, findings + check_page(root))
     for finding in sorted(findings, key=lambda f: (f.path, f.line)):
         print(finding)
     print(f"lint: {len(paths)} files, {len(findings)} findings")

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { api, type Me, type Token } from "../lib/api";
 import { time } from "../lib/format";
 import { language, setLanguage, t } from "../lib/strings";
-import { Confirm, Fault, useLoad } from "../parts/common";
+import { Confirm, Fault, Scroll, useLoad } from "../parts/common";
 
 export function AccountPage({ me, version }: { me: Me; version: string }) {
   const tokens = useLoad("tokens", api.tokens);
@@ -48,7 +48,7 @@ export function AccountPage({ me, version }: { me: Me; version: string }) {
       </dl>
       <h2>{t("tokens")}</h2>
       <Fault error={tokens.error ?? problem} />
-      <div class="scroll">
+      <Scroll label={t("tokens")}>
         <table>
           <thead>
             <tr>
@@ -56,7 +56,7 @@ export function AccountPage({ me, version }: { me: Me; version: string }) {
               <th>{t("made")}</th>
               <th>{t("lastUsed")}</th>
               <th>{t("expires")}</th>
-              <th />
+              <td />
             </tr>
           </thead>
           <tbody>
@@ -78,7 +78,7 @@ export function AccountPage({ me, version }: { me: Me; version: string }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {asking && (
         <Confirm
           text={t("sureRevoke", { name: asking.name })}

@@ -5,7 +5,8 @@ import { type Group, groups, taskOf } from "../lib/curves";
 import { jobs } from "../lib/jobs";
 import { type Place, setQuery } from "../lib/router";
 import { t } from "../lib/strings";
-import { Chart, type Curve, smooth } from "../parts/chart";
+import { Chart } from "../parts/chart";
+import { type Curve, smooth } from "../parts/chart_data";
 import { Fault, useLoad } from "../parts/common";
 
 const POINTS = 600;

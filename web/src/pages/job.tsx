@@ -1,13 +1,23 @@
 // One job: its state and reason first, then tasks, curves, logs, events and files.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { api, type Job, type JobEvent, type OutputFile } from "../lib/api";
+import { api, type Job, type JobEvent, type OutputFile, type Role } from "../lib/api";
 import { bytes, duration, number, ranFor, time } from "../lib/format";
-import { changed, isOver } from "../lib/jobs";
+import { changed, isOver } from "../lib/job_state";
 import { live } from "../lib/live";
 import { go, type Place } from "../lib/router";
 import { t } from "../lib/strings";
 import { rows } from "../lib/timeline";
-import { Confirm, Dialog, Fault, Link, State, Tabs, useLoad, useNow } from "../parts/common";
+import {
+  Confirm,
+  Dialog,
+  Fault,
+  Link,
+  Scroll,
+  State,
+  Tabs,
+  useLoad,
+  useNow,
+} from "../parts/common";
 import { Timeline } from "../parts/timeline";
 import { Curves } from "./curves";
 import { Logs } from "./logs";
@@ -187,10 +197,18 @@ function Overview({ job, events, now }: { job: Job; events: JobEvent[]; now: num
         <dd>{job.job?.queue ?? ""}</dd>
         <dt>{t("submitted")}</dt>
         <dd>{time(job.submitted)}</dd>
-        <dt>{t("started")}</dt>
-        <dd>{time(job.started)}</dd>
-        <dt>{t("ended")}</dt>
-        <dd>{time(job.ended)}</dd>
+        {job.started && (
+          <>
+            <dt>{t("started")}</dt>
+            <dd>{time(job.started)}</dd>
+          </>
+        )}
+        {job.ended && (
+          <>
+            <dt>{t("ended")}</dt>
+            <dd>{time(job.ended)}</dd>
+          </>
+        )}
         {(job.job?.roles ?? []).map((role) => (
           <>
             <dt key={role.name}>{role.name}</dt>
@@ -215,6 +233,10 @@ function Overview({ job, events, now }: { job: Job; events: JobEvent[]; now: num
           </dl>
         </>
       )}
+      {!isOver(job.state) &&
+        (job.job?.roles ?? [])
+          .filter((role) => role.max !== undefined && role.max !== role.min)
+          .map((role) => <Scale key={role.name} job={job.id} role={role} />)}
       <h2>{t("tasks")}</h2>
       <Timeline rows={bars} now={job.ended ? Date.parse(job.ended) : now} />
       <ul class="visually-hidden">
@@ -231,14 +253,45 @@ function Overview({ job, events, now }: { job: Job; events: JobEvent[]; now: num
   );
 }
 
+// The number of tasks of an elastic role.
+function Scale({ job, role }: { job: string; role: Role }) {
+  const [replicas, setReplicas] = useState(role.replicas);
+  const [problem, setProblem] = useState<unknown>();
+  const send = async (event: Event) => {
+    event.preventDefault();
+    setProblem(undefined);
+    try {
+      await api.act(job, "scale", { role: role.name, replicas });
+    } catch (fault) {
+      setProblem(fault);
+    }
+  };
+  return (
+    <form class="bar" onSubmit={(event) => void send(event)}>
+      <label>
+        {t("replicas", { role: role.name })}{" "}
+        <input
+          type="number"
+          min={role.min ?? 0}
+          max={role.max}
+          value={replicas}
+          onInput={(event) => setReplicas(event.currentTarget.valueAsNumber)}
+        />
+      </label>
+      <button type="submit">{t("scale")}</button>
+      <Fault error={problem} />
+    </form>
+  );
+}
+
 function Events({ events }: { events: JobEvent[] }) {
   return (
-    <div class="scroll">
+    <Scroll label={t("events")}>
       <table>
         <thead>
           <tr>
             <th>#</th>
-            <th>{t("started")}</th>
+            <th>{t("time")}</th>
             <th>{t("kind")}</th>
             <th>{t("reason")}</th>
           </tr>
@@ -254,7 +307,7 @@ function Events({ events }: { events: JobEvent[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -319,14 +372,14 @@ function Files({ job }: { job: string }) {
       )}
       {files.value?.items.length === 0 && <p class="dim">{t("noFiles")}</p>}
       {(files.value?.items.length ?? 0) > 0 && (
-        <div class="scroll">
+        <Scroll label={t("files")}>
           <table>
             <thead>
               <tr>
                 <th>{t("task")}</th>
                 <th>{t("file")}</th>
                 <th class="number">{t("size")}</th>
-                <th />
+                <td />
               </tr>
             </thead>
             <tbody>
@@ -351,7 +404,7 @@ function Files({ job }: { job: string }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
       {preview && (
         <Dialog

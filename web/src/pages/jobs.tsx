@@ -2,7 +2,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, type Job } from "../lib/api";
 import { ranFor, time } from "../lib/format";
-import { isOver, jobs, matches } from "../lib/jobs";
+import { isOver, matches } from "../lib/job_state";
+import { jobs } from "../lib/jobs";
 import { go, type Place, setQuery } from "../lib/router";
 import { t } from "../lib/strings";
 import { Confirm, Fault, Link, State, useNow } from "../parts/common";

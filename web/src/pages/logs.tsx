@@ -237,7 +237,6 @@ export function Logs({ job, over, place }: { job: string; over: boolean; place: 
             >
               {line.task && <b>{line.task} </b>}
               {pieces(line.text).map((piece, number) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a line never move
                 <span key={number} class={piece.style}>
                   {piece.text}
                 </span>

@@ -2,7 +2,7 @@
 import { type Amounts, api } from "../lib/api";
 import { bytes, number } from "../lib/format";
 import { t } from "../lib/strings";
-import { Fault, Link, useLoad, useNow } from "../parts/common";
+import { Fault, Link, Scroll, useLoad, useNow } from "../parts/common";
 
 const PERIOD_MS = 5000;
 const GIB = 2 ** 30;
@@ -30,7 +30,7 @@ export function QueuesPage() {
     <>
       <h1>{t("queues")}</h1>
       <Fault error={queues.error} />
-      <div class="scroll">
+      <Scroll label={t("queues")}>
         <table>
           <thead>
             <tr>
@@ -64,7 +64,7 @@ export function QueuesPage() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <h2>{t("waiting")}</h2>
       <ul>
         {value?.items.flatMap((queue) =>
@@ -82,7 +82,7 @@ export function QueuesPage() {
         )}
       </ul>
       <h2>{t("machines")}</h2>
-      <div class="scroll">
+      <Scroll label={t("machines")}>
         <table>
           <tbody>
             {machines.map((machine) => (
@@ -104,7 +104,7 @@ export function QueuesPage() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </>
   );
 }
@@ -120,7 +120,7 @@ export function UsagePage() {
     <>
       <h1>{t("usage")}</h1>
       <Fault error={usage.error} />
-      <div class="scroll">
+      <Scroll label={t("usage")}>
         <table>
           <thead>
             <tr>
@@ -157,7 +157,7 @@ export function UsagePage() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </>
   );
 }

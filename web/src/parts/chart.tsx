@@ -3,12 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { number } from "../lib/format";
-
-export interface Curve {
-  label: string;
-  times: number[]; // seconds
-  values: (number | null)[];
-}
+import { t } from "../lib/strings";
+import { type Curve, joined, tick } from "./chart_data";
 
 const COLOURS = [
   "#0a7ea4",
@@ -20,33 +16,6 @@ const COLOURS = [
   "#c23b5e",
   "#2f8f83",
 ];
-
-// All curves over one axis of times, as uPlot wants them.
-export function joined(curves: Curve[]): uPlot.AlignedData {
-  const times = [...new Set(curves.flatMap((curve) => curve.times))].sort((a, b) => a - b);
-  const at = new Map(times.map((time, index) => [time, index]));
-  const columns = curves.map((curve) => {
-    const column: (number | null | undefined)[] = new Array(times.length).fill(undefined);
-    curve.times.forEach((time, index) => {
-      column[at.get(time) ?? 0] = curve.values[index] ?? null;
-    });
-    return column;
-  });
-  return [times, ...columns] as uPlot.AlignedData;
-}
-
-// An exponential moving average; `weight` of what was before, 0 to 0.99.
-export function smooth(values: (number | null)[], weight: number): (number | null)[] {
-  if (weight <= 0) return values;
-  let sum = 0;
-  let mass = 0;
-  return values.map((value) => {
-    if (value === null) return null;
-    sum = weight * sum + (1 - weight) * value;
-    mass = weight * mass + (1 - weight);
-    return sum / mass;
-  });
-}
 
 export function Chart(properties: {
   title: string;
@@ -75,9 +44,19 @@ export function Chart(properties: {
         width: element.clientWidth || 400,
         height: 220,
         scales: { x: { time: !relative }, y: { distr: log ? 3 : 1 } },
-        axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map((v) => number(v ?? 0)) }],
+        axes: [
+          relative
+            ? axis
+            : {
+                ...axis,
+                values: (_, ticks, _axis, _space, distance) => ticks.map((v) => tick(v, distance)),
+              },
+          { ...axis, size: 62, values: (_, ticks) => ticks.map((v) => number(v ?? 0)) },
+        ],
         series: [
-          relative ? { label: "s", value: (_, v) => (v === null ? "" : v.toFixed(1)) } : {},
+          relative
+            ? { label: "s", value: (_, v) => (v === null ? "" : v.toFixed(1)) }
+            : { label: t("time"), value: (_, v) => (v === null ? "" : tick(v, 1)) },
           ...curves.map((curve, index) => ({
             label: curve.label,
             stroke: COLOURS[index % COLOURS.length] ?? "#888",

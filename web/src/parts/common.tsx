@@ -170,3 +170,13 @@ export function Tabs(properties: {
     </div>
   );
 }
+
+// What may be wider than the page: it is scrolled alone, by the keyboard too.
+export function Scroll(properties: { label: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it the keyboard could not scroll it
+    <section class="scroll" aria-label={properties.label} tabIndex={0}>
+      {properties.children}
+    </section>
+  );
+}

@@ -1,6 +1,7 @@
 // The command palette (Ctrl K): pages and jobs by a few letters.
 import { useMemo, useState } from "preact/hooks";
-import { jobs, matches } from "../lib/jobs";
+import { matches } from "../lib/job_state";
+import { jobs } from "../lib/jobs";
 import { follow, go } from "../lib/router";
 import { t } from "../lib/strings";
 import { Dialog } from "./common";

@@ -2,6 +2,7 @@
 import { duration } from "../lib/format";
 import { t } from "../lib/strings";
 import type { Row } from "../lib/timeline";
+import { Scroll } from "./common";
 
 const ROW = 20;
 const LABEL = 110;
@@ -15,7 +16,7 @@ export function Timeline({ rows, now }: { rows: Row[]; now: number }) {
   const height = rows.length * ROW + 24;
   const ticks = [0, 0.25, 0.5, 0.75, 1];
   return (
-    <div class="scroll">
+    <Scroll label={t("tasks")}>
       <svg
         class="timeline"
         viewBox={`0 0 ${WIDTH} ${height}`}
@@ -64,6 +65,6 @@ export function Timeline({ rows, now }: { rows: Row[]; now: number }) {
           </g>
         ))}
       </svg>
-    </div>
+    </Scroll>
   );
 }

@@ -1,0 +1,33 @@
+// What events change of a job, and which jobs a search finds.
+import type { Job, JobEvent } from "./api";
+
+// States by the events that lead to them, where the name differs.
+const STATE_OF: Record<string, string> = { submitted: "pending" };
+const STATES = new Set(["pending", "admitted", "starting", "running", "suspended", "finishing"]);
+
+export function isOver(state: string): boolean {
+  return state === "succeeded" || state === "failed" || state === "cancelled";
+}
+
+// Whether every word is in one of its texts.
+export function matches(job: Job, words: string[], state: string, team: string): boolean {
+  if (state && job.state !== state) return false;
+  if (team && job.team !== team) return false;
+  const text = `${job.name} ${job.id} ${job.user} ${job.reason} ${job.engine}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+// What an event of the log changes of a job; undefined: the job has to be read again.
+export function changed(job: Job, event: JobEvent): Job | undefined {
+  if (event.seq <= job.last_seq) return job;
+  const next: Job = { ...job, last_seq: event.seq };
+  const state = STATE_OF[event.type] ?? event.type;
+  if (event.type === "task") return next;
+  if (event.type === "ended") {
+    const body = event.body as { state?: string; reason?: string } | undefined;
+    return { ...next, state: body?.state ?? "", reason: body?.reason ?? "", ended: event.time };
+  }
+  if (!STATES.has(state)) return undefined;
+  if (state === "running" && !next.started) next.started = event.time;
+  return { ...next, state };
+}
