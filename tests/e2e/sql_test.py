@@ -3,7 +3,9 @@ import csv
 import glob
 import json
 import os
+import pty
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -139,6 +141,44 @@ save overwrite p as csv.`out`; /* a directory */
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(60), 130, harness.said(process))
         self.assertFalse(os.path.exists(self.home.path("never")))
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_the_shell(self):
+        controller, terminal = pty.openpty()
+        process = subprocess.Popen([self.home.binary, "sql"], stdin=terminal, stdout=terminal, stderr=terminal,
+                                   env={**self.home.environ(), "TERM": "xterm"}, cwd=self.home.path(), start_new_session=True)
+        os.close(terminal)
+        self.addCleanup(os.close, controller)
+        said = bytearray()
+
+        def wait_for(text):
+            def there():
+                while select.select([controller], [], [], 0.05)[0]:
+                    said.extend(os.read(controller, 65536))
+                return text in said
+            self.assertTrue(harness.poll_until(there, 30), (text, bytes(said)))
+            del said[:said.index(text) + len(text)]
+
+        wait_for(b"shoal> ")
+        os.write(controller, b"load csv.`peo\t where hea\t='true'\ras t;\r")
+        wait_for(b"people.csv` where header=")
+        wait_for(b"the first 20 rows")
+        wait_for(b"shoal> ")
+        os.write(controller, b"nonsense;\r")
+        wait_for(b"shell:1:1: got nonsense")
+        os.write(controller, b"\\timing\r!desc t\r")
+        wait_for(b"income  text")
+        wait_for(b"ms)")
+        # A statement that is stopped leaves the shell; its history comes back.
+        os.write(controller, b"train t as FM.`m` where label='income' and epochs=100000;\r")
+        wait_for(b"running")
+        process.send_signal(signal.SIGINT)
+        wait_for(b"was stopped")
+        wait_for(b"shoal> ")
+        os.write(controller, b"\x1b[A")
+        wait_for(b"epochs=100000;")
+        os.write(controller, b"\x03exit\r")
+        self.assertEqual(process.wait(30), 0)
         self.assertEqual(self.home.leftovers(), [])
 
     def test_closed_standard_output_fails(self):

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "cli/jobs/engines.h"
+#include "cli/sql/shell/shell.h"
 #include "cli/sql/sql_commands.h"
 #include "cli/sql/sql_host.h"
 #include "cli/terminal/report.h"
@@ -29,7 +30,8 @@ Result<sql::ScriptPtr> ReadScript(const SqlArguments& arguments) {
   const bool given = !arguments.statements.empty();
   if (given != arguments.file.empty())
     return InvalidArgument(
-        "expected either a FILE with statements (-: standard input) or -e 'STATEMENTS'");
+        "expected either a FILE with statements (-: standard input) or -e 'STATEMENTS'; the "
+        "interactive shell needs a terminal");
   if (given) return std::make_shared<const sql::ScriptText>("-e", arguments.statements);
   const bool standard_input = arguments.file == "-";
   TRY_ASSIGN(std::string text,
@@ -49,23 +51,30 @@ Status SetVariables(const std::vector<std::string>& set, sql::Session* session) 
 }
 
 int RunSql(const Context& context, const SqlArguments& arguments) {
-  const Result<sql::ScriptPtr> script = ReadScript(arguments);
+  const bool none = arguments.file.empty() && arguments.statements.empty();
+  const bool shell =
+      none && !context.json && context.stdout_is_terminal && ::isatty(STDIN_FILENO) == 1;
+  Result<sql::ScriptPtr> script = sql::ScriptPtr();
+  if (!shell) script = ReadScript(arguments);
   if (!script.ok()) return PrintError(script.status());
   SqlHost host(context, {arguments.engine, arguments.quiet});
   sql::Session session(&host, {arguments.rows});
   if (const Status set = SetVariables(arguments.set, &session); !set.ok()) return PrintError(set);
+  if (shell) return RunSqlShell(&session, &host);
   const Status ended = session.Run(*script);
   return ended.ok() ? 0 : PrintError(ended);
 }
 
 constexpr const char* kSqlFooter = R"help(Examples:
+  shoal sql                                   an interactive shell, on a terminal
   shoal sql nightly.sql
   shoal sql nightly.sql --set day=2026-11-27
   shoal sql -e 'load csv.`people.csv` as t; !desc t;'
   shoal sql -e 'load csv.`people.csv` as t; train t as LogisticRegression.`income` where label="income";'
   shoal sql -e 'load csv.`people.csv` as t; save overwrite t as json.`people.json`;'
 
-Statements are set, load, select, train, predict, save, include, drop and !commands (docs/sql.md); in a
+Statements are set, load, select, train, predict, register, save, include, connect, create, drop and
+!commands (docs/sql.md); in a
 shell they stand in single quotes, for their backquotes. `train` runs a job like `shoal train`: it is
 listed by `shoal jobs`, has logs, and Ctrl-C stops it. A script with a syntax error does nothing. The
 rows of the last statement are printed.)help";

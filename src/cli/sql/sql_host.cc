@@ -108,4 +108,6 @@ void SqlHost::Note(const std::string& sentence) {
 
 bool SqlHost::Stopped() { return signals_seen != 0; }
 
+void SqlHost::ForgetStop() { signals_seen = 0; }
+
 }  // namespace shoal::cli

@@ -30,6 +30,8 @@ class SqlHost final : public sql::Host {
   Status Show(const sql::Grid& grid) override;
   void Note(const std::string& sentence) override;
   bool Stopped() override;
+  // A shell goes on after a signal has ended a statement.
+  void ForgetStop();
 
  private:
   const Context context_;

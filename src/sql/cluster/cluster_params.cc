@@ -15,35 +15,6 @@ constexpr std::string_view kFitParam = "fitParam.";
 constexpr std::string_view kResource = "resource.";
 constexpr int64_t kMaxTasks = 10'000;
 
-const std::vector<std::string>& KnownParams() {
-  static const std::vector<std::string> names = {"pythonScriptPath",
-                                                 "pythonDescPath",
-                                                 "scripts",
-                                                 "entryPoint",
-                                                 "condaFile",
-                                                 "keepVersion",
-                                                 "enableDataLocal",
-                                                 "dataLocalFormat",
-                                                 "fileFormat",
-                                                 "distributeEveryExecutor",
-                                                 "validateTable",
-                                                 "engine",
-                                                 "name",
-                                                 "fitParam.0.jobName",
-                                                 "fitParam.0.taskIndex",
-                                                 "fitParam.0.psNum",
-                                                 "systemParam.pythonPath",
-                                                 "systemParam.pythonVer",
-                                                 "systemParam.pythonParam",
-                                                 "kafkaParam.bootstrap.servers",
-                                                 "PYTHON_ENV",
-                                                 "PYTHON_PARAMETERS",
-                                                 "resource.memory",
-                                                 "resource.cpu",
-                                                 "resource.gpu"};
-  return names;
-}
-
 // "fitParam.12.name" → 12 and "name".
 std::optional<std::pair<uint64_t, std::string>> SplitGroup(std::string_view key) {
   key.remove_prefix(kFitParam.size());
@@ -272,6 +243,35 @@ bool TakeSection(const Option& option, std::string_view section,
 
 }  // namespace
 
+const std::vector<std::string>& ClusterParamNames() {
+  static const std::vector<std::string> names = {"pythonScriptPath",
+                                                 "pythonDescPath",
+                                                 "scripts",
+                                                 "entryPoint",
+                                                 "condaFile",
+                                                 "keepVersion",
+                                                 "enableDataLocal",
+                                                 "dataLocalFormat",
+                                                 "fileFormat",
+                                                 "distributeEveryExecutor",
+                                                 "validateTable",
+                                                 "engine",
+                                                 "name",
+                                                 "fitParam.0.jobName",
+                                                 "fitParam.0.taskIndex",
+                                                 "fitParam.0.psNum",
+                                                 "systemParam.pythonPath",
+                                                 "systemParam.pythonVer",
+                                                 "systemParam.pythonParam",
+                                                 "kafkaParam.bootstrap.servers",
+                                                 "PYTHON_ENV",
+                                                 "PYTHON_PARAMETERS",
+                                                 "resource.memory",
+                                                 "resource.cpu",
+                                                 "resource.gpu"};
+  return names;
+}
+
 std::string_view NameOf(ClusterKind kind) {
   switch (kind) {
     case ClusterKind::kDtf:
@@ -308,7 +308,7 @@ Result<ClusterParams> TakeClusterParams(ClusterKind kind, int partitions, Span s
     if (TakeSection(option, "systemParam.", &params.system) ||
         TakeSection(option, "kafkaParam.", &params.kafka))
       continue;
-    return OptionList(script, {option}).RefuseRest(KnownParams());
+    return OptionList(script, {option}).RefuseRest(ClusterParamNames());
   }
   // After the other parameters, one of which may be its misspelt name.
   if (params.script.text.empty() && params.scripts.empty())

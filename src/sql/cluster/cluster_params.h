@@ -55,6 +55,9 @@ struct ClusterParams {
   std::string name;
 };
 
+// The names of the statements' parameters.
+const std::vector<std::string>& ClusterParamNames();
+
 inline constexpr size_t kMaxGroups = 10'000;
 
 // Takes all parameters of the statement. `partitions`: of the table. Groups may be numbered in any

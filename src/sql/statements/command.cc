@@ -81,12 +81,6 @@ Result<Grid> ListModels(SessionState* state) {
   return grid;
 }
 
-const std::vector<std::string>& Lists() {
-  static const std::vector<std::string> lists = {"tables",     "jobs",    "models",   "variables",
-                                                 "algorithms", "formats", "functions"};
-  return lists;
-}
-
 Result<Grid> Show(const ScriptText& script, const CommandStatement& command, const Word& what,
                   SessionState* state) {
   if (IsKeyword(what.text, "tables")) return ListTables(*state);
@@ -101,9 +95,9 @@ Result<Grid> Show(const ScriptText& script, const CommandStatement& command, con
                      : Result<Grid>(script.Locate(command.name.span, grid.status()));
   }
   std::string list;
-  for (const std::string& one : Lists()) list += (list.empty() ? "" : ", ") + one;
+  for (const std::string& one : ShowLists()) list += (list.empty() ? "" : ", ") + one;
   return script.Error(what.span, "got " + what.text.substr(0, 64) + ", expected one of " + list +
-                                     job::DidYouMean(what.text.substr(0, 64), Lists()));
+                                     job::DidYouMean(what.text.substr(0, 64), ShowLists()));
 }
 
 Result<Grid> Describe(const ScriptText& script, const Word& name, SessionState* state) {
@@ -122,6 +116,12 @@ Result<Grid> Kill(const ScriptText& script, const Word& job, SessionState* state
 }
 
 }  // namespace
+
+const std::vector<std::string>& ShowLists() {
+  static const std::vector<std::string> lists = {"tables",     "jobs",    "models",   "variables",
+                                                 "algorithms", "formats", "functions"};
+  return lists;
+}
 
 const std::vector<std::string>& CommandNames() {
   static const std::vector<std::string> names = {"show", "desc", "kill"};

@@ -142,6 +142,14 @@ Result<StatementResult> Put(const ScriptText& script, const LoadStatement& load,
 
 }  // namespace
 
+std::vector<std::string> LoadParams(std::string_view format) {
+  if (IsVariableFormat(format)) return {"header"};
+  const Result<RecordFormat> known = ParseLoadFormat(std::string(format));
+  const bool table = known.ok() && (*known == RecordFormat::kCsv || *known == RecordFormat::kTsv);
+  if (!table) return {};
+  return {"header", "delimiter", "sep", "inferSchema"};
+}
+
 Result<StatementResult> Execute(const ScriptText& script, const LoadStatement& load,
                                 SessionState* state) {
   TRY_ASSIGN(const Word kind, state->variables.Expand(script, load.source.kind));
@@ -151,7 +159,7 @@ Result<StatementResult> Execute(const ScriptText& script, const LoadStatement& l
   OptionList options(script, std::move(expanded));
   if (IsVariableFormat(kind.text)) {
     TRY(options.TakeFlag("header", true).status());
-    TRY(options.RefuseRest({"header"}));
+    TRY(options.RefuseRest(LoadParams(kind.text)));
     return Put(script, load, LoadVariable(kind.text, path.text, state->variables), state);
   }
   const Result<RecordFormat> format = ParseLoadFormat(kind.text);
@@ -161,9 +169,7 @@ Result<StatementResult> Execute(const ScriptText& script, const LoadStatement& l
   if (table) {
     TRY_ASSIGN(csv, TakeCsvOptions(*format, &options));
   }
-  TRY(options.RefuseRest(table
-                             ? std::vector<std::string>{"header", "delimiter", "sep", "inferSchema"}
-                             : std::vector<std::string>{}));
+  TRY(options.RefuseRest(LoadParams(kind.text)));
   return Put(script, load, Load(csv.format, csv, path.text, state->host), state);
 }
 

@@ -27,11 +27,13 @@ Result<PredictTableOptions> TakeOptions(const SqlAlgorithm& algorithm, OptionLis
   const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   TRY_ASSIGN(const int64_t threads, options->TakeInteger("threads", 1, 1024, cores));
   taken.threads = static_cast<uint64_t>(threads);
-  TRY(options->RefuseRest({"predictionCol", "probabilityCol", "threads"}));
+  TRY(options->RefuseRest(PredictParams()));
   return taken;
 }
 
 }  // namespace
+
+std::vector<std::string> PredictParams() { return {"predictionCol", "probabilityCol", "threads"}; }
 
 Result<StatementResult> Execute(const ScriptText& script, const PredictStatement& predict,
                                 SessionState* state) {

@@ -35,6 +35,12 @@ Result<StatementResult> Execute(const ScriptText& script, const CommandStatement
 // The names of the commands that begin with '!', without those that are variables (macros).
 const std::vector<std::string>& CommandNames();
 
+// What `!show` lists.
+const std::vector<std::string>& ShowLists();
+// The parameters of `load` for a format, and of `predict`.
+std::vector<std::string> LoadParams(std::string_view format);
+std::vector<std::string> PredictParams();
+
 // The first rows of a table. `limit` 0: all.
 Result<Grid> HeadOf(const Table& table, size_t limit);
 

@@ -16,14 +16,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kVersion = "_model_";
 constexpr std::string_view kFitParam = "fitParam.0.";
 
-// Parameters of a training that are not the algorithm's.
-const std::vector<std::string>& JobParams() {
-  static const std::vector<std::string> names = {
-      "workers",     "servers",       "engine",          "name",         "checkpoint",
-      "keepVersion", "evaluateTable", "resource.memory", "resource.cpu", "resource.gpu"};
-  return names;
-}
-
 // The number of a version's directory; nothing for other names.
 std::optional<uint64_t> VersionOf(const std::string& name) {
   if (!name.starts_with(kVersion)) return std::nullopt;
@@ -60,7 +52,7 @@ Status CheckParam(const learn::Algorithm& algorithm, const ScriptText& script, c
   const bool known = learn::FindParam(algorithm.params, name) != nullptr ||
                      learn::FindParam(learn::CommonParams(), name) != nullptr;
   if (!known) {
-    std::vector<std::string> names = JobParams();
+    std::vector<std::string> names = TrainJobParams();
     for (const learn::Param& param : algorithm.params) names.emplace_back(param.name);
     return script.Error(option.key.span, "there is no parameter " + name.substr(0, 64) + " of " +
                                              std::string(algorithm.name) +
@@ -136,6 +128,13 @@ const std::vector<SqlAlgorithm>& SqlAlgorithms() {
       {"Word2Vec", "word2vec", "Word vectors of a text"},
   };
   return algorithms;
+}
+
+const std::vector<std::string>& TrainJobParams() {
+  static const std::vector<std::string> names = {
+      "workers",     "servers",       "engine",          "name",         "checkpoint",
+      "keepVersion", "evaluateTable", "resource.memory", "resource.cpu", "resource.gpu"};
+  return names;
 }
 
 Result<const SqlAlgorithm*> FindSqlAlgorithm(const std::string& name) {

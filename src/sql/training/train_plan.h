@@ -26,6 +26,9 @@ const std::vector<SqlAlgorithm>& SqlAlgorithms();
 // InvalidArgument suggests the nearest one.
 Result<const SqlAlgorithm*> FindSqlAlgorithm(const std::string& name);
 
+// The parameters of a training that are not the algorithm's: "workers", "keepVersion", ….
+const std::vector<std::string>& TrainJobParams();
+
 struct TrainPlan {
   job::Job job;
   std::string engine;           // empty: the default
