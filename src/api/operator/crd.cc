@@ -36,11 +36,10 @@ json::object SpecSchema() {
 }
 
 json::object CountsSchema() {
-  json::object counts{
-      {"total", Integer("All tasks.")},
-      {"running", Integer("Tasks whose program runs.")},
-      {"succeeded", Integer("Tasks that have ended well.")},
-      {"failed", Integer("Tasks that have failed and are not started again.")}};
+  json::object counts{{"total", Integer("All tasks.")},
+                      {"running", Integer("Tasks whose program runs.")},
+                      {"succeeded", Integer("Tasks that have ended well.")},
+                      {"failed", Integer("Tasks that have failed and are not started again.")}};
   return {{"type", "object"},
           {"description", "Numbers of the job's tasks, or of the members of a matrix or sweep."},
           {"properties", std::move(counts)}};
@@ -65,26 +64,25 @@ json::object ConditionsSchema() {
 }
 
 json::object StatusSchema() {
-  return {
-      {"type", "object"},
-      {"properties",
-       {{"phase", Text("Pending, Admitted, Starting, Running, Suspended, Finishing, Stopping, "
-                       "Succeeded, Failed, Cancelled or Refused.")},
-        {"reason", Text("Why it is in this phase: one sentence, or empty.")},
-        {"job", Text("ID of the job on the server.")},
-        {"kind", Text("Job, or Group of a matrix or sweep.")},
-        {"server", Text("ID of the store of the server that has the job.")},
-        {"observedGeneration", Integer("Generation of the spec that the server has acted on.")},
-        {"workers", Text("Running and all tasks of the role worker, or of all roles.")},
-        {"tasks", CountsSchema()},
-        {"replicas",
-         {{"type", "object"},
-          {"description", "Tasks of each role that the spec has asked for last."},
-          {"additionalProperties", {{"type", "integer"}}}}},
-        {"submitted", Time("When it was submitted.")},
-        {"started", Time("When it first ran.")},
-        {"ended", Time("When it ended.")},
-        {"conditions", ConditionsSchema()}}}};
+  return {{"type", "object"},
+          {"properties",
+           {{"phase", Text("Pending, Admitted, Starting, Running, Suspended, Finishing, Stopping, "
+                           "Succeeded, Failed, Cancelled or Refused.")},
+            {"reason", Text("Why it is in this phase: one sentence, or empty.")},
+            {"job", Text("ID of the job on the server.")},
+            {"kind", Text("Job, or Group of a matrix or sweep.")},
+            {"server", Text("ID of the store of the server that has the job.")},
+            {"observedGeneration", Integer("Generation of the spec that the server has acted on.")},
+            {"workers", Text("Running and all tasks of the role worker, or of all roles.")},
+            {"tasks", CountsSchema()},
+            {"replicas",
+             {{"type", "object"},
+              {"description", "Tasks of each role that the spec has asked for last."},
+              {"additionalProperties", {{"type", "integer"}}}}},
+            {"submitted", Time("When it was submitted.")},
+            {"started", Time("When it first ran.")},
+            {"ended", Time("When it ended.")},
+            {"conditions", ConditionsSchema()}}}};
 }
 
 json::object Column(const char* name, const char* type, const char* path, int priority) {
@@ -120,25 +118,26 @@ json::object Version() {
 }  // namespace
 
 json::object ShoalJobDefinition() {
-  return {{"apiVersion", "apiextensions.k8s.io/v1"},
-          {"kind", "CustomResourceDefinition"},
-          {"metadata",
-           {{"name", "shoaljobs.shoal.dev"},
-            {"annotations", {{"helm.sh/resource-policy", "keep"}}}}},
-          {"spec",
-           {{"group", kResourceGroup},
-            {"scope", "Namespaced"},
-            {"names",
-             {{"kind", kResourceKind},
-              {"listKind", "ShoalJobList"},
-              {"plural", kResourcePlural},
-              {"singular", "shoaljob"},
-              {"shortNames", json::array{"shj"}}}},
-            {"versions", json::array{Version()}}}}};
+  return {
+      {"apiVersion", "apiextensions.k8s.io/v1"},
+      {"kind", "CustomResourceDefinition"},
+      {"metadata",
+       {{"name", "shoaljobs.shoal.dev"}, {"annotations", {{"helm.sh/resource-policy", "keep"}}}}},
+      {"spec",
+       {{"group", kResourceGroup},
+        {"scope", "Namespaced"},
+        {"names",
+         {{"kind", kResourceKind},
+          {"listKind", "ShoalJobList"},
+          {"plural", kResourcePlural},
+          {"singular", "shoaljob"},
+          {"shortNames", json::array{"shj"}}}},
+        {"versions", json::array{Version()}}}}};
 }
 
 std::string ShoalJobDefinitionText() {
-  return "# Made from the table of fields of the job file (src/api/operator/crd.cc): change it there, "
+  return "# Made from the table of fields of the job file (src/api/operator/crd.cc): change it "
+         "there, "
          "then run SHOAL_REGENERATE=1 api_test.\n" +
          ToPrettyText(ShoalJobDefinition()) + "\n";
 }

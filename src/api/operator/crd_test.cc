@@ -15,8 +15,8 @@ namespace {
 const std::string kDefinitionFile =
     std::string(SHOAL_SOURCE_DIR) + "/deploy/helm/shoal-server/files/shoaljob.yaml";
 
-// The rules of structural schemas (apiextensions.k8s.io/v1) that our schema could break. Returns the
-// number of values.
+// The rules of structural schemas (apiextensions.k8s.io/v1) that our schema could break. Returns
+// the number of values.
 int CheckStructural(const json::object& schema, const std::string& path) {
   const bool any = schema.contains("x-kubernetes-preserve-unknown-fields") ||
                    schema.contains("x-kubernetes-int-or-string");
@@ -39,12 +39,7 @@ int CheckStructural(const json::object& schema, const std::string& path) {
 }
 
 const json::object& SchemaOf(const json::object& definition) {
-  return definition.at("spec")
-      .at("versions")
-      .at(0)
-      .at("schema")
-      .at("openAPIV3Schema")
-      .as_object();
+  return definition.at("spec").at("versions").at(0).at("schema").at("openAPIV3Schema").as_object();
 }
 
 TEST(ShoalJobDefinitionTest, IsStructural) {
@@ -53,7 +48,8 @@ TEST(ShoalJobDefinitionTest, IsStructural) {
 
 TEST(ShoalJobDefinitionTest, HasTheFieldsOfTheJobFileInTheirLongForm) {
   const json::object definition = ShoalJobDefinition();
-  const json::value job = SchemaOf(definition).at("properties").at("spec").at("properties").at("job");
+  const json::value job =
+      SchemaOf(definition).at("properties").at("spec").at("properties").at("job");
   const json::value role = job.at("properties").at("roles").at("additionalProperties");
   EXPECT_EQ(role.at("properties").at("replicas").at("type"), "integer");
   EXPECT_EQ(role.at("properties").at("replicas").at("maximum"), 100000);
@@ -94,8 +90,9 @@ TEST(StructuralSchemaTest, TakesTheLongFormOfShorthands) {
                           {"type":"array","items":{"type":["string","number"]},"minItems":1}]})"),
             R"({"type":"array","items":{"type":"string"},"minItems":1})");
   // A section or its most important field: the section.
-  EXPECT_EQ(structural(R"({"anyOf":[{"type":["object","null"],"properties":{}},{"type":"integer"}]})"),
-            R"({"type":"object","properties":{}})");
+  EXPECT_EQ(
+      structural(R"({"anyOf":[{"type":["object","null"],"properties":{}},{"type":"integer"}]})"),
+      R"({"type":"object","properties":{}})");
   // A text or an object that is no section: any value.
   EXPECT_EQ(structural(R"({"anyOf":[{"type":"string"},{"type":"object","properties":{}}]})"),
             R"({"x-kubernetes-preserve-unknown-fields":true})");

@@ -141,8 +141,7 @@ Decision Changed(const DecisionInput& input, StatusDraft draft) {
     decision.status = draft.Take();
     return decision;
   };
-  if (input.change_error)
-    return finish(false, "ChangeRefused", input.change_error->message());
+  if (input.change_error) return finish(false, "ChangeRefused", input.change_error->message());
   if (FrozenDigest(object.job) != input.job->digest)
     return finish(false, "Immutable",
                   "of a submitted job only the replicas of its roles and suspend can be changed; "

@@ -2,8 +2,8 @@
 // Pure: the same input gives the same decision, so that repeated, lost and late events of a watch,
 // and restarts, do no harm.
 //
-//     not submitted ─ finalizer ─▶ claim ─▶ submit ─▶ status follows the job ─▶ ended: finalizer off
-//     deleted: stop ─▶ ended, and its resources removed ─▶ finalizer off
+//     not submitted ─ finalizer ─▶ claim ─▶ submit ─▶ status follows the job ─▶ ended: finalizer
+//     off deleted: stop ─▶ ended, and its resources removed ─▶ finalizer off
 #pragma once
 
 #include <map>
@@ -62,7 +62,7 @@ enum class Step : uint8_t {
   kRemoveFinalizer,
   kClaim,  // writes the status only, before the submission
   kSubmit,
-  kScale,    // Decision::role, ::replicas
+  kScale,  // Decision::role, ::replicas
   kSuspend,
   kResume,
   kStop,

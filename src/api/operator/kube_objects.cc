@@ -54,43 +54,39 @@ class KubeObjects final : public ShoalJobApi {
   }
 
   Result<ShoalJob> SetStatus(const ShoalJob& object, const json::object& status) override {
-    return Patch(
-        PathOf(object.key) + "/status",
-        {{"metadata", Guarded(object)}, {"status", MergeChange(object.status, status)}});
+    return Patch(PathOf(object.key) + "/status",
+                 {{"metadata", Guarded(object)}, {"status", MergeChange(object.status, status)}});
   }
 
   void Announce(const ShoalJob& object, bool warning, const std::string& reason,
                 const std::string& message) override {
     const WallTime now = clock_->Wall();
-    const std::string time =
-        FormatWall(std::chrono::time_point_cast<std::chrono::seconds>(now));
+    const std::string time = FormatWall(std::chrono::time_point_cast<std::chrono::seconds>(now));
     const std::string digest = Sha256Hex(object.uid + "\n" + reason + "\n" + message + "\n" + time);
     const std::string name = object.key.name.substr(0, kMaxEventName) + "." + digest.substr(0, 16);
-    const json::object event{
-        {"apiVersion", "v1"},
-        {"kind", "Event"},
-        {"metadata", {{"name", name}, {"namespace", object.key.name_space}}},
-        {"involvedObject",
-         {{"apiVersion", std::string(kResourceGroup) + "/" + kResourceVersion},
-          {"kind", kResourceKind},
-          {"namespace", object.key.name_space},
-          {"name", object.key.name},
-          {"uid", object.uid}}},
-        {"type", warning ? "Warning" : "Normal"},
-        {"reason", reason},
-        {"message", message},
-        {"source", {{"component", "shoal"}}},
-        {"reportingComponent", "shoal"},
-        {"reportingInstance", "shoal-operator"},
-        {"firstTimestamp", time},
-        {"lastTimestamp", time},
-        {"count", 1}};
+    const json::object event{{"apiVersion", "v1"},
+                             {"kind", "Event"},
+                             {"metadata", {{"name", name}, {"namespace", object.key.name_space}}},
+                             {"involvedObject",
+                              {{"apiVersion", std::string(kResourceGroup) + "/" + kResourceVersion},
+                               {"kind", kResourceKind},
+                               {"namespace", object.key.name_space},
+                               {"name", object.key.name},
+                               {"uid", object.uid}}},
+                             {"type", warning ? "Warning" : "Normal"},
+                             {"reason", reason},
+                             {"message", message},
+                             {"source", {{"component", "shoal"}}},
+                             {"reportingComponent", "shoal"},
+                             {"reportingInstance", "shoal-operator"},
+                             {"firstTimestamp", time},
+                             {"lastTimestamp", time},
+                             {"count", 1}};
     const Status told =
         client_->Apply("/api/v1/namespaces/" + object.key.name_space + "/events/" + name, event)
             .status();
     if (!told.ok())
-      LogWarning("ShoalJob {}: its event cannot be written: {}", object.key.text(),
-                 told.message());
+      LogWarning("ShoalJob {}: its event cannot be written: {}", object.key.text(), told.message());
   }
 
  private:

@@ -6,7 +6,7 @@ namespace shoal::api {
 namespace {
 
 constexpr int kGone = 410;
-constexpr int kQuiet = 2;  // failures in a row that are nobody's concern
+constexpr int kQuiet = 2;  // failures in a row that are not reported
 
 class Following {
  public:

@@ -1,5 +1,5 @@
-// Follows the ShoalJobs of a namespace or a cluster by list and watch: lists them, watches from that
-// version on, and lists again where the version has expired (410 Gone) or is not known.
+// Follows the ShoalJobs of a namespace or a cluster by list and watch: lists them, watches from
+// that version on, and lists again where the version has expired (410 Gone) or is not known.
 //
 // The requests come in through ObjectFeed, so that tests can lose them. Used by operator.cc.
 #pragma once

@@ -136,9 +136,9 @@ TEST_F(ObjectWatchTest, ALineThatIsNoJsonEndsTheStream) {
 json::object Parsed(const std::string& text) { return ParseJsonObject(text).value(); }
 
 TEST(ShoalJobTest, HostileObjectsAreRefused) {
-  const auto decode = [](const std::string& name, const std::string& place, const std::string& uid) {
-    json::object object{
-        {"metadata", {{"name", name}, {"namespace", place}, {"uid", uid}}}};
+  const auto decode = [](const std::string& name, const std::string& place,
+                         const std::string& uid) {
+    json::object object{{"metadata", {{"name", name}, {"namespace", place}, {"uid", uid}}}};
     return DecodeShoalJob(object).status().code();
   };
   EXPECT_EQ(decode("a.b-1", "n", "u-1"), Code::kOk);
@@ -186,8 +186,9 @@ TEST(ShoalJobTest, TheJobFileIsNamedAfterTheObject) {
   EXPECT_EQ(JobFileOf(Named(std::string(62, 'a') + "." + std::string(50, 'b'), "{}")),
             "name: " + std::string(62, 'a') + "\n");
   // Numbers as they were written, texts that look like numbers as texts.
-  EXPECT_EQ(JobFileOf(Named("a", R"({"name":"own","learn":{"lr":0.05,"dim":100},"args":["1","true"]})")),
-            "name: own\nlearn: {lr: 0.05, dim: 100}\nargs: [\"1\", \"true\"]\n");
+  EXPECT_EQ(
+      JobFileOf(Named("a", R"({"name":"own","learn":{"lr":0.05,"dim":100},"args":["1","true"]})")),
+      "name: own\nlearn: {lr: 0.05, dim: 100}\nargs: [\"1\", \"true\"]\n");
 }
 
 TEST(ShoalJobTest, TheDigestLeavesOutReplicasAndTheOrderOfFields) {
@@ -202,8 +203,7 @@ TEST(ShoalJobTest, TheDigestLeavesOutReplicasAndTheOrderOfFields) {
 TEST(MergeChangeTest, MakesOneOfTheOther) {
   const json::object from = Parsed(R"({"a":1,"b":{"c":2,"d":3},"e":[1,2],"gone":true})");
   const json::object to = Parsed(R"({"a":1,"b":{"c":2,"d":4,"n":{}},"e":[2],"new":"x"})");
-  EXPECT_EQ(ToText(MergeChange(from, to)),
-            R"({"gone":null,"b":{"d":4,"n":{}},"e":[2],"new":"x"})");
+  EXPECT_EQ(ToText(MergeChange(from, to)), R"({"gone":null,"b":{"d":4,"n":{}},"e":[2],"new":"x"})");
   EXPECT_TRUE(MergeChange(to, to).empty());
 }
 

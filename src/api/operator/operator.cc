@@ -108,11 +108,9 @@ class ClusterOperator final : public Operator {
       Look(object.key);
     };
     sink.on_trouble = [](const Status& why) {
-      LogWarning("the ShoalJobs of the cluster cannot be watched: {}{}; trying again",
-                 why.message(),
-                 why.code() == Code::kNotFound
-                     ? " (is the resource installed? docs/operator.md)"
-                     : "");
+      LogWarning(
+          "the ShoalJobs of the cluster cannot be watched: {}{}; trying again", why.message(),
+          why.code() == Code::kNotFound ? " (is the resource installed? docs/operator.md)" : "");
     };
     FollowObjects(scope->feed.get(), sink);
   }
@@ -125,16 +123,16 @@ class ClusterOperator final : public Operator {
     const auto changed = [this](const std::string& id, Duration delay) {
       if (const auto key = reconciler_->KeyOf(id)) queue_.Add(*key, clock_->Now() + delay);
     };
-    observer.on_state = [changed](const std::string& id, controller::JobState,
-                                  const std::string&) { changed(id, Duration(0)); };
+    observer.on_state = [changed](const std::string& id, controller::JobState, const std::string&) {
+      changed(id, Duration(0));
+    };
     observer.on_event = [changed](const std::string& id, const rendezvous::JobEvent& event) {
       using Type = rendezvous::JobEvent::Type;
       const bool shown = event.type == Type::kTask || event.type == Type::kScaled ||
                          event.type == Type::kStalled || event.type == Type::kMoving;
       if (shown) changed(id, kTaskDelay);
     };
-    observer.on_end = [this, changed](const std::string& id,
-                                      const controller::JobRecord& record) {
+    observer.on_end = [this, changed](const std::string& id, const controller::JobRecord& record) {
       const auto group = record.labels.find(controller::kGroupLabel);
       changed(group == record.labels.end() ? id : group->second, kTaskDelay);
     };

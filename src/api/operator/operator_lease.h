@@ -45,7 +45,7 @@ class OperatorLease {
 
  private:
   const std::string self_;
-  std::string seen_;         // of the last object: holder and time of renewal
+  std::string seen_;  // of the last object: holder and time of renewal
   TimePoint seen_at_{};
   TimePoint until_{};
   std::string other_;  // the other holder; empty: none

@@ -146,8 +146,8 @@ Reconciler::Round Reconciler::Look(const ShoalJob& object, Memory* memory) {
   return Round::kAgain;
 }
 
-Status Reconciler::Perform(const Decision& decision, const ShoalJob& object,
-                           const OperatedJob* job, Memory* memory) {
+Status Reconciler::Perform(const Decision& decision, const ShoalJob& object, const OperatedJob* job,
+                           Memory* memory) {
   switch (decision.step) {
     case Step::kNone:
     case Step::kClaim:
@@ -164,7 +164,7 @@ Status Reconciler::Perform(const Decision& decision, const ShoalJob& object,
       std::erase(finalizers, kFinalizer);
       if (decision.step == Step::kAddFinalizer) finalizers.emplace_back(kFinalizer);
       TRY_ASSIGN(const ShoalJob changed, options_.objects->SetFinalizers(current, finalizers));
-      changed.deleting && changed.finalizers.empty() ? Remove(changed) : Put(changed);
+      changed.deleting&& changed.finalizers.empty() ? Remove(changed) : Put(changed);
       return Status::Ok();
     }
     case Step::kSubmit:
@@ -231,9 +231,9 @@ void Reconciler::Announce(const ShoalJob& object, Memory* memory) {
   if (phase.empty() || std::exchange(memory->announced, text) == text) return;
   const bool warning = phase == "Refused" || phase == "Failed";
   const std::string id = object.StatusText("job");
-  options_.objects->Announce(object, warning, phase,
-                             (id.empty() ? "" : "job " + id + ": ") +
-                                 (reason.empty() ? "is " + phase : reason));
+  options_.objects->Announce(
+      object, warning, phase,
+      (id.empty() ? "" : "job " + id + ": ") + (reason.empty() ? "is " + phase : reason));
 }
 
 }  // namespace shoal::api

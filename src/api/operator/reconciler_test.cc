@@ -104,7 +104,7 @@ TEST_F(ReconcilerTest, AnOldEventDoesNoHarm) {
 TEST_F(ReconcilerTest, ConflictsAreReadAgain) {
   Apply(TestObject());
   cluster_.failures = {AlreadyExists("modified"), Status::Ok(), AlreadyExists("modified")};
-  cluster_.Touch(&cluster_.objects.at(kKey));  // somebody sets a label
+  cluster_.Touch(&cluster_.objects.at(kKey));                 // somebody sets a label
   EXPECT_EQ(reconciler_->Reconcile(kKey).has_value(), true);  // the same version: not the cause
   Look();
   EXPECT_EQ(jobs_.attempts, 1);
@@ -358,8 +358,7 @@ TEST_F(ReconcilerTest, AListReplacesWhatAWatchHasMissed) {
   Look();
   const ResourceKey other{"elsewhere", "test"};
   ShoalJob second = TestObject("new", "uid-2");
-  EXPECT_THAT(reconciler_->Replace("research", {second}),
-              ElementsAre(second.key, kKey));
+  EXPECT_THAT(reconciler_->Replace("research", {second}), ElementsAre(second.key, kKey));
   EXPECT_EQ(reconciler_->Find(kKey), std::nullopt);
   EXPECT_EQ(reconciler_->Reconcile(kKey), std::nullopt);
   EXPECT_EQ(reconciler_->KeyOf("test-uid-1"), std::nullopt);

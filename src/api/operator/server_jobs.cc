@@ -148,7 +148,8 @@ class ServerJobs final : public OperatorJobs {
     if (section == nullptr) return Status::Ok();
     if (section->contains("context"))
       return PermissionDenied(
-          "spec.job.kubernetes.context: a ShoalJob runs in the cluster that it is in; leave it out");
+          "spec.job.kubernetes.context: a ShoalJob runs in the cluster that it is in; leave it "
+          "out");
     const std::string name_space = GetStringOr(*section, "namespace", object.key.name_space);
     if (name_space == object.key.name_space) return Status::Ok();
     return PermissionDenied("spec.job.kubernetes.namespace: got " + name_space +
@@ -168,10 +169,9 @@ class ServerJobs final : public OperatorJobs {
     if (!document.ok()) return OfSpec(document.status());
     const std::string& name_space = document->made.job.kubernetes.name_space;
     if (name_space != object.key.name_space)
-      return PermissionDenied("the policy of team " + source.team +
-                              " sets kubernetes.namespace to " + name_space +
-                              ", and a ShoalJob runs in its own namespace, " +
-                              object.key.name_space);
+      return PermissionDenied(
+          "the policy of team " + source.team + " sets kubernetes.namespace to " + name_space +
+          ", and a ShoalJob runs in its own namespace, " + object.key.name_space);
     return document;
   }
 
@@ -235,8 +235,8 @@ class ServerJobs final : public OperatorJobs {
     view.tasks.total = static_cast<int>(group->members.size());
     view.tasks.running = static_cast<int>(group->Count(MemberState::kUnfinished));
     view.tasks.succeeded = static_cast<int>(group->Count(MemberState::kSucceeded));
-    view.tasks.failed = static_cast<int>(group->Count(MemberState::kFailed) +
-                                         group->Count(MemberState::kRefused));
+    view.tasks.failed =
+        static_cast<int>(group->Count(MemberState::kFailed) + group->Count(MemberState::kRefused));
     view.workers = view.tasks;
     for (const std::string& running : backend_.supervisor->running())
       view.released = view.released && !running.starts_with(id + "-");

@@ -1,5 +1,5 @@
-// The jobs of a server as its operator submits and finds them: with the team's policy, admission and
-// secrets, as every other submission.
+// The jobs of a server as its operator submits and finds them: with the team's policy, admission
+// and secrets, as every other submission.
 #pragma once
 
 #include <map>

@@ -71,9 +71,7 @@ std::string ShoalJob::StatusText(std::string_view field) const {
   return GetStringOr(status, field, "");
 }
 
-int64_t ShoalJob::observed_generation() const {
-  return GetIntOr(status, "observedGeneration", 0);
-}
+int64_t ShoalJob::observed_generation() const { return GetIntOr(status, "observedGeneration", 0); }
 
 Result<ShoalJob> DecodeShoalJob(const json::object& object) {
   const json::object& meta = ObjectOf(object, "metadata");
@@ -132,8 +130,8 @@ Result<ShoalJobEvent> DecodeShoalJobLine(std::string_view line) {
   if (type == "BOOKMARK") event.kind = ShoalJobEvent::Kind::kBookmark;
   if (type == "ADDED" || type == "MODIFIED") event.kind = ShoalJobEvent::Kind::kChanged;
   if (type == "DELETED") event.kind = ShoalJobEvent::Kind::kDeleted;
-  const bool of_job = event.kind == ShoalJobEvent::Kind::kChanged ||
-                      event.kind == ShoalJobEvent::Kind::kDeleted;
+  const bool of_job =
+      event.kind == ShoalJobEvent::Kind::kChanged || event.kind == ShoalJobEvent::Kind::kDeleted;
   if (!of_job) return event;
   if (Result<ShoalJob> job = DecodeShoalJob(object); job.ok()) event.job = std::move(*job);
   return event;

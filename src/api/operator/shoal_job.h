@@ -50,8 +50,8 @@ struct ShoalJob {
 
 struct ShoalJobList {
   std::vector<ShoalJob> items;
-  std::string version;   // from which to watch
-  std::string continues; // token of the next page; empty: the last one
+  std::string version;    // from which to watch
+  std::string continues;  // token of the next page; empty: the last one
 };
 
 // One line of a watch stream. Plain value.

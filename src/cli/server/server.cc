@@ -352,8 +352,7 @@ void AddServer(CLI::App& app, Run* chosen) {
                   "Numeric address where tasks reach the gates of their tables (docs/catalog.md)")
       ->type_name("ADDRESS");
   AddOperatorOptions(sub, arguments.get());
-  AddCopy(sub, false, chosen);
-  AddCopy(sub, true, chosen);
+  for (const bool restore : {false, true}) AddCopy(sub, restore, chosen);
   sub->footer(kServerFooter);
   sub->callback([arguments, sub, chosen] {
     if (!sub->get_subcommands().empty()) return;  // which has its own function

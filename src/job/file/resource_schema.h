@@ -3,9 +3,9 @@
 // ("structural": each value has one type). Used by api/operator/crd.cc.
 //
 // Shorthands of the job file have their long form there: a list where the file takes a text or a
-// list, a section where it takes a section or its most important field. Values that may have several
-// types in either form (parameters of `learn` and `matrix`, variables, ports) are taken as they are,
-// and checked by the server.
+// list, a section where it takes a section or its most important field. Values that may have
+// several types in either form (parameters of `learn` and `matrix`, variables, ports) are taken as
+// they are, and checked by the server.
 #pragma once
 
 #include "base/json.h"
