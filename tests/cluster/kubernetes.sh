@@ -276,5 +276,8 @@ if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then
   KUBECONFIG=$SHOAL_TEST_KUBE_USER inside "$build/tests/contract/contract_kubernetes_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
 fi
 inside python3 -B "$here/kubernetes_test.py" ${words[@]+"${words[@]}"} 2>&1 | tee "$scratch/jobs.log" || code=1
+if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then
+  inside python3 -B "$here/operator_test.py" 2>&1 | tee -a "$scratch/jobs.log" || code=1
+fi
 tell_sum kubernetes
 exit $code

@@ -5,15 +5,21 @@ script/test-cluster kubernetes brings the cluster up and runs this after kuberne
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 from cluster_jobs import ROWS, SHOAL, SOURCE, main, until
-from kubernetes_cluster import kubectl, objects, processes_of
+from kubernetes_cluster import HELM, kubectl, objects, processes_of
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", "documents"))
+import places  # noqa: E402
+import sandbox  # noqa: E402
 
 DEFINITION = os.path.join(SOURCE, "deploy/helm/shoal-server/files/shoaljob.yaml")
 IMAGE = os.environ.get("SHOAL_TEST_IMAGE", "shoal.test/busybox:1")
@@ -45,12 +51,12 @@ class OperatorJobs(unittest.TestCase):
 
     def serve(self, *options, state="state"):
         """Until it is ready."""
-        log = open(os.path.join(self.home.name, "server.log"), "ab")  # pylint: disable=consider-using-with
-        process = subprocess.Popen(
-            [SHOAL, "server", "--json", "--state", os.path.join(self.home.name, state), "--listen", "127.0.0.1:0", "--operator",
-             "--operator-team", f"{self.namespace}=default", *options],
-            env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
-        log.close()
+        return self.serve_words([SHOAL, "server", "--json", "--state", os.path.join(self.home.name, state), "--listen", "127.0.0.1:0",
+                                 "--operator", "--operator-team", f"{self.namespace}=default", *options])
+
+    def serve_words(self, words):
+        with open(os.path.join(self.home.name, "server.log"), "ab") as log:
+            process = subprocess.Popen(words, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         line = process.stdout.readline()
         self.assertTrue(line, self.said())
         self.addCleanup(process.stdout.close)
@@ -61,6 +67,15 @@ class OperatorJobs(unittest.TestCase):
     def said(self):
         with open(os.path.join(self.home.name, "server.log"), encoding="utf-8") as file:
             return file.read()
+
+    def request(self, method, path, body):
+        """The status of a request by the administrator."""
+        with open(os.path.join(self.home.name, "state", "administrator.token"), encoding="utf-8") as file:
+            token = file.read().strip()
+        asked = urllib.request.Request(self.url + path, json.dumps(body).encode(), method=method,
+                                       headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=30) as reply:
+            return reply.status
 
     def kill(self, process=None):
         process = process or self.server
@@ -208,6 +223,75 @@ class OperatorJobs(unittest.TestCase):
         self.await_phase("Succeeded", name=long)
         self.row("a job that names another namespace; a name of 202 characters", "refused; runs")
 
+    @unittest.skipUnless(HELM, "there is no helm here; tests/cluster/helm_binary.sh builds it")
+    def test_the_chart(self):
+        """The server in a pod of the cluster, as an ordinary user on a read-only root, with the chart's rights alone."""
+        self.import_image("shoal.test/shoal:1")
+        place = self.namespace + "-s"
+        kubectl("create", "namespace", place)
+        self.addCleanup(kubectl, "delete", "namespace", place, "--wait=false", check=False)
+        # There is no kube-proxy here, so the API server's address is given, and no class of storage.
+        values = ("image.repository=shoal.test/shoal,persistence.enabled=false,crd.create=false,env.KUBERNETES_SERVICE_HOST=10.99.0.1,"
+                  "networkPolicy.from[0].namespaceSelector.matchLabels.team=red")
+        subprocess.run([HELM, "install", "own", os.path.join(SOURCE, "deploy/helm/shoal-server"), "--namespace", place, "--set", values,
+                        "--set-string", "image.tag=1,env.KUBERNETES_SERVICE_PORT=6443"], check=True, capture_output=True, timeout=60)
+        pod = lambda: kubectl("-n", place, "get", "pods", "-o", "wide", check=False) + kubectl("-n", place, "logs", "own-0", check=False)
+        ready = lambda: kubectl("-n", place, "get", "pod", "own-0", "-o", "jsonpath={.status.containerStatuses[0].ready}", check=False) == "true"
+        self.assertTrue(until(ready, 90), pod() + kubectl("-n", place, "describe", "pod", "own-0", check=False))
+        self.apply("echo by the chart")
+        self.assertTrue(until(lambda: self.status().get("phase") == "Succeeded", 90), f"{self.status()}\n{pod()}")
+        self.assertIn("administrator's token", kubectl("-n", place, "logs", "own-0"))
+        self.await_nothing_left()
+        subprocess.run([HELM, "uninstall", "own", "--namespace", place], check=True, capture_output=True, timeout=60)
+        self.assertIn("shoaljobs.shoal.dev", kubectl("get", "crd", "-o", "name"))
+        self.row("the chart of the server: install, a ShoalJob, uninstall", "ready; Succeeded")
+
+    def import_image(self, name):
+        """Of the binaries that are tested, with the libraries that they link, on both nodes."""
+        linked = subprocess.run(["ldd", SHOAL], capture_output=True, text=True, check=True).stdout
+        libraries = re.findall(r"(/\S+) \(0x", linked)
+        parts = [f"{SHOAL}=/bin/shoal", f"{os.environ.get('SHOAL_LAUNCHER', SHOAL + '-task')}=/shoal-task", *(f"{path}={path}" for path in libraries)]
+        archive = os.path.join(self.home.name, "image.tar")
+        here = os.path.dirname(os.path.abspath(__file__))
+        subprocess.run([sys.executable, "-B", os.path.join(here, "make_image.py"), archive, name, *parts], check=True)
+        for node in ("node1", "node2"):
+            subprocess.run(["ctr", "-a", os.path.join(os.environ["SHOAL_TEST_KUBE"], node, "containerd.sock"), "-n", "k8s.io", "images", "import", archive],
+                           check=True, capture_output=True)
+        os.unlink(archive)
+
+    def test_documented_commands(self):
+        """As printed; helm and the definition by an administrator."""
+        box = sandbox.Sandbox(files={})
+        self.addCleanup(box.close)
+        found = {command.text for _, commands in places.commands(SOURCE, box, "operator") for command in commands}
+        self.assertEqual(len(found), 6)
+        self.serve()
+        for team in ("red", "blue"):
+            self.assertEqual(self.request("POST", "/api/v1/teams", {"name": team}), 201)
+        self.kill()
+        for text in sorted(found):
+            with self.subTest(command=text):
+                self.run_documented(text)
+        self.row("documented commands as printed", f"{len(found)}")
+
+    def run_documented(self, text):
+        words = shlex.split(text)
+        if words[0] == "shoal":
+            process = self.serve_words([SHOAL, *words[1:], "--json", "--state", os.path.join(self.home.name, "state"), "--listen", "127.0.0.1:0"])
+            process.terminate()
+            self.assertEqual(process.wait(30), 0, self.said())
+        elif words[0] == "helm":
+            if not HELM:
+                return
+            done = subprocess.run([HELM, *words[1:], "--set", "crd.create=false"], cwd=SOURCE, capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            subprocess.run([HELM, "uninstall", "shoal", "--namespace", "shoal"], check=True, capture_output=True, timeout=60)
+            kubectl("delete", "namespace", "shoal", "--wait=false")
+        else:
+            self.apply("true", name="left")  # without a server
+            words = [{"NAMESPACE": self.namespace, "NAME": "left"}.get(word, word) for word in words]
+            subprocess.run(words, cwd=SOURCE, check=True, capture_output=True, timeout=60)
+
     def test_two_servers(self):
         first = self.serve(state="one")
         self.apply("true", name="first", replicas=1)
@@ -221,6 +305,25 @@ class OperatorJobs(unittest.TestCase):
         self.assertNotEqual(self.await_phase("Succeeded", name="third")["server"], owner)
         self.kill(second)
         self.row("two servers with stores of their own", "one acts; the other after its end")
+
+
+    def test_a_separate_network(self):
+        """The objects; this cluster's network plug-in does not enforce them."""
+        self.serve()
+        self.assertEqual(self.request("PUT", "/api/v1/teams/default/policy", {"separate_network": True}), 200)
+        self.apply("sleep 1000", replicas=1)
+        self.await_phase("Running")
+        policies = json.loads(self.kube("get", "networkpolicies", "-o", "json"))["items"]
+        self.assertEqual(len(policies), 2)
+        self.assertEqual(policies[0]["spec"]["ingress"], [{"from": [{"podSelector": {"matchLabels": {"shoal.dev/team": "default"}}}]}])
+        pods = objects("pods", self.namespace)
+        self.assertEqual({pod["metadata"]["labels"].get("shoal.dev/team") for pod in pods}, {"default"})
+        text = self.manifest("true", name="spoof", replicas=1) + "    kubernetes: {labels: [shoal.dev/team=red]}\n"
+        kubectl("apply", "-f", "-", text=text)
+        self.assertIn("which the server sets", self.await_phase("Refused", name="spoof")["reason"])
+        self.kube("delete", "shoaljob", "test", "--timeout=60s")
+        self.assertTrue(until(lambda: not json.loads(self.kube("get", "networkpolicies", "-o", "json"))["items"], 30))
+        self.row("a team whose network is separate", "two NetworkPolicies, removed with the job; another team's label is refused")
 
 
 if __name__ == "__main__":

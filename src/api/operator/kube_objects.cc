@@ -15,10 +15,11 @@ namespace {
 using engine::kubernetes::KubeClient;
 using std::chrono::milliseconds;
 
-constexpr int kPageSize = 500;
+constexpr int kPageSize = 40;       // objects of 1.5 MB at most
 constexpr int kWatchSeconds = 300;  // the server ends a watch then; the next one goes on
 constexpr milliseconds kStep{60'000};
 constexpr size_t kMaxLine = 8 << 20;
+constexpr size_t kMaxPage = 64 << 20;
 constexpr size_t kMaxEventName = 200;
 
 std::string ListPath(const std::string& name_space) {
@@ -110,7 +111,8 @@ class ClientFeed final : public KubeFeed {
     do {
       std::string path = path_ + "?limit=" + std::to_string(kPageSize);
       if (!more.empty()) path += "&continue=" + net::PercentEncode(more);
-      TRY_ASSIGN(const json::object answer, client_->Get(path));
+      TRY_ASSIGN(const std::string text, client_->Text(path, kMaxPage));
+      TRY_ASSIGN(const json::object answer, ParseAnswer(text));
       TRY_ASSIGN(ShoalJobList page, DecodeShoalJobs(answer));
       for (ShoalJob& one : page.items) all.items.push_back(std::move(one));
       all.version = page.version;

@@ -173,6 +173,27 @@ TEST(ShoalJobTest, AListWithoutVersionIsNoList) {
   EXPECT_EQ(list->continues, "more");
 }
 
+// The API server accepts it where the schema leaves a value open.
+TEST(ShoalJobTest, ADeeplyNestedObjectDoesNotHideTheOthers) {
+  const std::string deep = std::string(9000, '[') + std::string(9000, ']');
+  const std::string text = R"({"metadata":{"resourceVersion":"9"},"items":[
+      {"metadata":{"name":"a","namespace":"n","uid":"u"},"spec":{"job":{"learn":)" +
+                           deep +
+                           R"(}}},{"metadata":{"name":"b","namespace":"n","uid":"v"},"spec":{"job":
+      {"image":"x"}}}]})";
+  const auto answer = ParseAnswer(text);
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  const auto list = DecodeShoalJobs(*answer);
+  ASSERT_TRUE(list.ok());
+  ASSERT_EQ(list->items.size(), 2U);
+  EXPECT_NE(list->items[0].unreadable, "");
+  EXPECT_TRUE(list->items[0].job.empty());
+  EXPECT_EQ(list->items[1].unreadable, "");
+  EXPECT_EQ(list->items[1].job.at("image"), "x");
+  EXPECT_FALSE(ParseAnswer(std::string(1 << 20, '[')).ok());
+  EXPECT_FALSE(ParseAnswer("[]").ok());
+}
+
 ShoalJob Named(const std::string& name, const std::string& job) {
   ShoalJob object;
   object.key = {"n", name};

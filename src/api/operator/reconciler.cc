@@ -13,6 +13,8 @@ constexpr Duration kFirstDelay = std::chrono::seconds(1);
 constexpr Duration kLongestDelay = std::chrono::seconds(60);
 // Policies, queues and teams may change without a change of the object.
 constexpr Duration kRefusalAge = std::chrono::seconds(60);
+// Groups end, and resources are removed, a little after the last event.
+constexpr Duration kPollInterval = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -87,7 +89,7 @@ std::optional<Duration> Reconciler::Reconcile(const ResourceKey& key) {
         return Delay(&memory);
       case Round::kDone:
         if (!memory.refusal) memory.failures = 0;
-        if (!memory.refusal) return std::nullopt;
+        if (!memory.refusal) return memory.poll ? std::optional(kPollInterval) : std::nullopt;
         return IsFinalRefusal(*memory.refusal) ? kRefusalAge : Delay(&memory);
     }
   }
@@ -110,6 +112,11 @@ Reconciler::Round Reconciler::Look(const ShoalJob& object, Memory* memory) {
     return Round::kLater;
   }
   const OperatedJob* const known = job->has_value() ? &**job : nullptr;
+  if (known == nullptr && !object.unreadable.empty() && !object.has_finalizer()) {
+    Announce(object, memory);
+    return Round::kDone;
+  }
+  memory->poll = known != nullptr && (job::IsFinal(known->state) ? !known->released : known->group);
   if (known != nullptr) {
     memory->refusal.reset();
     const MutexLock lock(mu_);
@@ -225,8 +232,9 @@ Reconciler::Round Reconciler::Refresh(const ShoalJob& object) {
 
 // One event for each phase and each refusal.
 void Reconciler::Announce(const ShoalJob& object, Memory* memory) {
-  const std::string phase = object.StatusText("phase");
-  const std::string reason = object.StatusText("reason");
+  const bool unread = object.status.empty() && !object.unreadable.empty();
+  const std::string phase = unread ? "Refused" : object.StatusText("phase");
+  const std::string reason = unread ? object.unreadable : object.StatusText("reason");
   const std::string text = phase + (phase == "Pending" ? "" : reason);
   if (phase.empty() || std::exchange(memory->announced, text) == text) return;
   const bool warning = phase == "Refused" || phase == "Failed";

@@ -81,7 +81,8 @@ class Reconciler {
     TimePoint refused_at{};
     std::optional<Status> change_error;
     bool stop_sent = false;
-    int failures = 0;  // in a row
+    bool poll = false;  // the job will change without an event
+    int failures = 0;   // in a row
     std::string announced;
   };
   enum class Round : uint8_t { kDone, kAgain, kLater, kGone };

@@ -70,7 +70,7 @@ TEST_F(ReconcilerTest, SubmitsOnceAndFollowsTheJobToItsEnd) {
   EXPECT_EQ(ConditionOf(object(), "Running"), "True");
 
   jobs_.End("uid-1", JobState::kSucceeded, false);
-  Look();
+  EXPECT_EQ(Look(), Duration(std::chrono::seconds(2))) << "no event tells when its pods are gone";
   EXPECT_EQ(phase(), "Succeeded");
   EXPECT_TRUE(object().has_finalizer()) << "its pods are not gone yet";
   jobs_.End("uid-1", JobState::kSucceeded, true);
@@ -363,6 +363,18 @@ TEST_F(ReconcilerTest, AListReplacesWhatAWatchHasMissed) {
   EXPECT_EQ(reconciler_->Reconcile(kKey), std::nullopt);
   EXPECT_EQ(reconciler_->KeyOf("test-uid-1"), std::nullopt);
   EXPECT_THAT(reconciler_->Replace("elsewhere", {}), IsEmpty());
+}
+
+TEST_F(ReconcilerTest, AnUnreadableObjectIsToldOnceAndLeftAlone) {
+  ShoalJob made = TestObject();
+  made.unreadable = "spec.job is nested more deeply than 32 levels";
+  Apply(made);
+  EXPECT_EQ(Look(), std::nullopt);
+  Look();
+  EXPECT_EQ(jobs_.attempts, 0);
+  EXPECT_EQ(object().version, "1");
+  EXPECT_THAT(cluster_.announced,
+              ElementsAre("W Refused: spec.job is nested more deeply than 32 levels"));
 }
 
 TEST_F(ReconcilerTest, AStoreThatDoesNotAnswerIsTriedAgain) {

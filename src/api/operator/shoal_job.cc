@@ -16,6 +16,8 @@ constexpr size_t kMaxNamespace = 63;
 constexpr size_t kMaxUid = 128;
 constexpr size_t kMaxJobName = 63;
 constexpr size_t kMaxFinalizers = 100;
+// Of an answer: spec.job is at level 5 of a list, and ParseJson reads 64 levels.
+constexpr size_t kMaxAnswerDepth = 50;
 
 // A DNS name, as the API server demands of names: they become parts of paths and messages.
 bool IsDnsName(std::string_view text, size_t longest) {
@@ -55,6 +57,46 @@ json::value Sorted(const json::value& value) {
   return object;
 }
 
+// The text with null in place of every list and object below kMaxAnswerDepth. O(text).
+std::string WithoutDepths(std::string_view text) {
+  std::string kept;
+  size_t depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool was_cut = depth > kMaxAnswerDepth;
+    if (quoted) {
+      if (!was_cut) kept += c;
+      if (c == '\\' && i + 1 < text.size()) {
+        ++i;
+        if (!was_cut) kept += text[i];
+      } else if (c == '"') {
+        quoted = false;
+      }
+      continue;
+    }
+    quoted = c == '"';
+    if (c == '[' || c == '{') ++depth;
+    if ((c == ']' || c == '}') && depth > 0) --depth;
+    const bool is_cut = depth > kMaxAnswerDepth;
+    if (!was_cut && !is_cut) kept += c;
+    if (!was_cut && is_cut) kept += "null";
+  }
+  return kept;
+}
+
+// Recurses at most `depth` times.
+bool IsDeeper(const json::value& value, int depth) {
+  if (!value.is_structured()) return false;
+  if (depth == 0) return true;
+  if (value.is_array())
+    return std::ranges::any_of(value.get_array(),
+                               [&](const json::value& one) { return IsDeeper(one, depth - 1); });
+  return std::ranges::any_of(value.get_object(), [&](const json::key_value_pair& field) {
+    return IsDeeper(field.value(), depth - 1);
+  });
+}
+
 std::string JobNameOf(const std::string& object) {
   std::string name = object.substr(0, kMaxJobName);
   while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
@@ -72,6 +114,13 @@ std::string ShoalJob::StatusText(std::string_view field) const {
 }
 
 int64_t ShoalJob::observed_generation() const { return GetIntOr(status, "observedGeneration", 0); }
+
+Result<json::object> ParseAnswer(std::string_view text) {
+  Result<json::object> parsed = ParseJsonObject(text);
+  if (!parsed.ok()) parsed = ParseJsonObject(WithoutDepths(text));
+  if (!parsed.ok()) return DataLoss("the API server's answer is no JSON object");
+  return parsed;
+}
 
 Result<ShoalJob> DecodeShoalJob(const json::object& object) {
   const json::object& meta = ObjectOf(object, "metadata");
@@ -93,7 +142,13 @@ Result<ShoalJob> DecodeShoalJob(const json::object& object) {
         made.finalizers.emplace_back(one.get_string());
   }
   made.suspend = GetBoolOr(spec, "suspend", false);
-  made.job = ObjectOf(spec, "job");
+  if (const json::value* const job = spec.if_contains("job");
+      job != nullptr && IsDeeper(*job, kMaxJobDepth)) {
+    made.unreadable = "spec.job is nested more deeply than " + std::to_string(kMaxJobDepth) +
+                      " levels, expected the fields of a job file";
+  } else {
+    made.job = ObjectOf(spec, "job");
+  }
   made.status = ObjectOf(object, "status");
   return made;
 }
@@ -115,8 +170,8 @@ Result<ShoalJobList> DecodeShoalJobs(const json::object& list) {
 }
 
 Result<ShoalJobEvent> DecodeShoalJobLine(std::string_view line) {
-  const Result<json::object> parsed = ParseJsonObject(line);
-  if (!parsed.ok()) return DataLoss("a line of the watch is no JSON object");
+  const Result<json::object> parsed = ParseAnswer(line);
+  TRY(parsed.status());
   const json::object& object = ObjectOf(*parsed, "object");
   ShoalJobEvent event;
   const std::string type = GetStringOr(*parsed, "type", "");

@@ -42,6 +42,7 @@ struct ShoalJob {
   bool suspend = false;                 // spec.suspend
   json::object job;                     // spec.job
   json::object status;                  // as the operator wrote it last; empty: never
+  std::string unreadable;               // why spec.job cannot be read, which is empty then
 
   bool has_finalizer() const;
   std::string StatusText(std::string_view field) const;
@@ -64,6 +65,12 @@ struct ShoalJobEvent {
   std::string error;
 };
 
+// Depth of spec.job, as of a job file.
+inline constexpr int kMaxJobDepth = 32;
+
+// Parses an answer of the API server whose objects may be nested as deeply as it allows: one such
+// object must not hide the others. DataLoss.
+Result<json::object> ParseAnswer(std::string_view text);
 // InvalidArgument names what is wrong with it.
 Result<ShoalJob> DecodeShoalJob(const json::object& object);
 // Objects that cannot be read are left out.
