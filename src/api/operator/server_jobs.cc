@@ -138,6 +138,18 @@ class ServerJobs final : public OperatorJobs {
                             name_space + "=TEAM");
   }
 
+  // An administrator may have disabled the service account, or taken it out of the team.
+  Status CheckUser(const std::string& team) const {
+    TRY_ASSIGN(const User user, backend_.people->GetUser(kOperatorUser));
+    const auto role = user.teams.find(team);
+    const bool may = role != user.teams.end() && role->second >= Role::kMember;
+    if (may && !user.disabled) return Status::Ok();
+    return PermissionDenied(
+        std::string("the service account ") + kOperatorUser +
+        (user.disabled ? " is disabled" : " may not submit jobs of the team " + team) +
+        "; an administrator of the server can change that");
+  }
+
   // What a job of this namespace may not say, and what the server could not do.
   Status CheckSpec(const ShoalJob& object) const {
     if (object.job.contains("files"))
@@ -163,6 +175,7 @@ class ServerJobs final : public OperatorJobs {
     source.text = JobFileOf(object);
     source.set = {"kubernetes.namespace=" + object.key.name_space};
     TRY_ASSIGN(source.team, TeamOf(object.key.name_space));
+    TRY(CheckUser(source.team));
     source.user = kOperatorUser;
     source.engine = engine_;
     Result<PlannedDocument> document = PlanDocument(backend_, source);
