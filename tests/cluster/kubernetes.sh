@@ -247,7 +247,8 @@ for _ in $(seq 300); do inside kubectl get --raw /readyz >/dev/null 2>&1 && read
 [ -n "$ready" ] || { tail -n 20 "$scratch/log/apiserver.log"; echo "the API server did not come up"; exit 1; }
 # In all namespaces: tests make some.
 sed 's/^kind: Role$/kind: ClusterRole/' "$root/deploy/kubernetes/rbac.yaml" | inside kubectl create -f - >/dev/null
-for role in shoal shoal-nodes; do inside kubectl create clusterrolebinding $role --clusterrole=$role --user=user >/dev/null; done
+sed 's/^kind: Role$/kind: ClusterRole/' "$root/deploy/kubernetes/operator.yaml" | inside kubectl create -f - >/dev/null
+for role in shoal shoal-nodes shoal-operator; do inside kubectl create clusterrolebinding $role --clusterrole=$role --user=user >/dev/null; done
 run cp controllers "$bin/kube-controller-manager" --kubeconfig="$KUBECONFIG" --leader-elect=false --bind-address=127.0.0.1 \
   --service-account-private-key-file="$c/sa.key" --root-ca-file="$c/ca.crt" --use-service-account-credentials=true \
   --node-monitor-grace-period=16s --terminated-pod-gc-threshold=1000
@@ -275,5 +276,8 @@ if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then
   KUBECONFIG=$SHOAL_TEST_KUBE_USER inside "$build/tests/contract/contract_kubernetes_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
 fi
 inside python3 -B "$here/kubernetes_test.py" ${words[@]+"${words[@]}"} 2>&1 | tee "$scratch/jobs.log" || code=1
+if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then
+  inside python3 -B "$here/operator_test.py" 2>&1 | tee -a "$scratch/jobs.log" || code=1
+fi
 tell_sum kubernetes
 exit $code

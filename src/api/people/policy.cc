@@ -275,6 +275,7 @@ json::object ToJson(const Policy& policy) {
   if (policy.log_bytes) object["log_bytes"] = *policy.log_bytes;
   if (!policy.user.empty()) object["user"] = policy.user;
   if (policy.isolated) object["isolated"] = true;
+  if (policy.separate_network) object["separate_network"] = true;
   return object;
 }
 
@@ -311,13 +312,15 @@ Result<Policy> ParsePolicy(const json::object& object) {
       TRY(ParseUserIds(policy.user).status());
     } else if (name == "isolated" && value.is_bool()) {
       policy.isolated = value.get_bool();
+    } else if (name == "separate_network" && value.is_bool()) {
+      policy.separate_network = value.get_bool();
     } else {
       return InvalidArgument(
           name +
-          ": expected one of engines, images, paths, forbidden, fields, log_days, log_bytes, user "
-          "and isolated" +
+          ": expected one of engines, images, paths, forbidden, fields, log_days, log_bytes, user, "
+          "isolated and separate_network" +
           job::DidYouMean(name, {"engines", "images", "paths", "forbidden", "fields", "log_days",
-                                 "log_bytes", "user", "isolated"}));
+                                 "log_bytes", "user", "isolated", "separate_network"}));
     }
   }
   TRY(CheckNames(policy));

@@ -35,6 +35,8 @@ struct Policy {
   // server.
   std::string user;
   bool isolated = false;  // jobs whose tasks would run as the server are refused
+  // On Kubernetes tasks accept connections from tasks of the same team only.
+  bool separate_network = false;
 };
 
 json::object ToJson(const Policy& policy);

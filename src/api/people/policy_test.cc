@@ -139,7 +139,7 @@ TEST(Policy, IsReadStrictly) {
   EXPECT_EQ(
       message(R"({"engine": []})"),
       "engine: expected one of engines, images, paths, forbidden, fields, log_days, log_bytes, "
-      "user and isolated; did you mean 'engines'?");
+      "user, isolated and separate_network; did you mean 'engines'?");
   EXPECT_THAT(message(R"({"log_days": 0})"), HasSubstr("log_days: got 0, expected an integer"));
   EXPECT_THAT(message(R"({"user": "root"})"), HasSubstr("other than root's"));
   EXPECT_THAT(message(R"({"user": "no-such-user-here"})"), HasSubstr("has no user"));
@@ -154,7 +154,7 @@ TEST(Policy, IsReadStrictly) {
   EXPECT_THAT(message(R"({"images": [""]})"), HasSubstr("expected a list"));
   EXPECT_THAT(message(R"({"fields": []})"), HasSubstr("expected one of"));
   const std::string text =
-      R"({"engines":["a"],"images":[],"paths":["/x"],"forbidden":["slurm.*"],"fields":{"slurm.account":"red"},"log_days":30,"log_bytes":5,"user":"2001:2001","isolated":true})";
+      R"({"engines":["a"],"images":[],"paths":["/x"],"forbidden":["slurm.*"],"fields":{"slurm.account":"red"},"log_days":30,"log_bytes":5,"user":"2001:2001","isolated":true,"separate_network":true})";
   EXPECT_EQ(ToText(ToJson(PolicyOf(text))), text);
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/catalog/catalog_services.h"
 #include "api/oidc/sign_in.h"
+#include "api/operator/operator.h"
 #include "api/people/people.h"
 #include "api/people/policy.h"
 #include "api/process/observability_services.h"
@@ -36,6 +37,7 @@ class LeadingServer final : public ActiveServer {
       : options_(options), server_(*options.server), home_(server_.state) {}
   // In the opposite order of the start.
   ~LeadingServer() override {
+    operator_.reset();
     http_.reset();
     rest_.reset();
     schedules_.reset();
@@ -60,7 +62,7 @@ class LeadingServer final : public ActiveServer {
     TRY_ASSIGN(observability_,
                ObservabilityServices::Start({&server_, options_.store, supervisor_.get(),
                                              secrets_.get(), policies_.get(), home_}));
-    return Status::Ok();
+    return StartOperator();
   }
 
   Status Listen(uint16_t port) override {
@@ -245,6 +247,20 @@ class LeadingServer final : public ActiveServer {
     return Status::Ok();
   }
 
+  Status StartOperator() {
+    const std::string& engine = server_.operator_engine;
+    if (engine.empty()) return Status::Ok();
+    preparation_.records = &options_.store->records();
+    preparation_.audit = &options_.store->audit();
+    preparation_.readiness = readiness_.get();
+    const controller::EngineInstance* const cluster = engines_->FindInstance(engine);
+    if (cluster == nullptr || cluster->kind != "kubernetes")
+      return InvalidArgument("--operator-engine: got " + engine +
+                             ", expected an engine instance of the kind kubernetes");
+    TRY_ASSIGN(operator_, Operator::Start({&preparation_, *cluster, server_.operator_teams}));
+    return Status::Ok();
+  }
+
   // The change has no request, and so no user.
   void WriteAudit(const Status& reloaded) {
     controller::AuditEntry entry;
@@ -306,7 +322,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<CatalogServices> catalog_;
   std::unique_ptr<controller::Supervisor> supervisor_;
   std::vector<std::string> attached_;
-  Backend preparation_;  // of jobs that are made later: engines, policies and home alone
+  Backend preparation_;  // of jobs that are made later, and of the operator
   std::unique_ptr<controller::JobGroups> groups_;
   std::unique_ptr<controller::JobSchedules> schedules_;
   std::unique_ptr<Followers> followers_;
@@ -315,6 +331,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<ObservabilityServices> observability_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<net::HttpServer> http_;
+  std::unique_ptr<Operator> operator_;
   std::atomic<bool> stopping_{false};
   std::atomic<const net::HttpServer*> started_http_{nullptr};
 };

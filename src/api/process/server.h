@@ -51,6 +51,9 @@ struct ServerOptions {
   std::filesystem::path forward_file;      // receivers of logs (docs/logs.md); empty: none
   std::string gate_address = "127.0.0.1";  // numeric; where tasks reach the gates of their tables
   std::filesystem::path oidc_file;         // the provider that signs people in; empty: none
+  // Runs the ShoalJobs of the cluster of this engine instance (api/operator); empty: none.
+  std::string operator_engine;
+  std::vector<std::string> operator_teams;  // NAMESPACE=TEAM; none: *=default
   const Clock* clock = RealClock::Get();
   // Both optional, on any thread, not before Start has returned and not after the destructor: the
   // role has changed; this server cannot do what its role demands and should end, so that another

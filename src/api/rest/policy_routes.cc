@@ -43,7 +43,10 @@ std::vector<Parameter> PolicyFields() {
        .doc = "As whom tasks of `local` and `slurm` run: a name, `UID` or `UID:GID` [the server]"},
       {.name = "isolated",
        .kind = Kind::kBoolean,
-       .doc = "Refuses jobs whose tasks would run as the server [no]"}};
+       .doc = "Refuses jobs whose tasks would run as the server [no]"},
+      {.name = "separate_network",
+       .kind = Kind::kBoolean,
+       .doc = "On Kubernetes tasks accept connections from the team's tasks only [no]"}};
 }
 
 // A change of a policy by an administrator of the server.

@@ -299,7 +299,8 @@ void AddPeople(json::object* all) {
                              {"log_days", Of("integer")},
                              {"log_bytes", Of("integer")},
                              {"user", Text("As whom tasks of local and slurm run")},
-                             {"isolated", Of("boolean")}},
+                             {"isolated", Of("boolean")},
+                             {"separate_network", Of("boolean")}},
                             {});
   (*all)["Secrets"] = Object({{"items", ListOf(Object({{"name", Of("string")},
                                                        {"changed", Time("When it was set")},

@@ -1,14 +1,17 @@
 #include "api/server/prepare_job.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "api/catalog/gates.h"
 #include "api/catalog/table_access.h"
 #include "base/access/directory_owner.h"
+#include "base/id.h"
 #include "base/private_files.h"
 #include "controller/files/expand_data.h"
 #include "controller/files/job_user.h"
+#include "engine/kubernetes/network_policy.h"
 #include "job/file/parse.h"
 #include "learn/preflight.h"
 
@@ -101,6 +104,43 @@ Status AddTables(const Backend& backend, const StoredSubmission& source, ParsedJ
   return Status::Ok();
 }
 
+// A team's name as the value of a label: such names are longer, or end in other characters, only
+// rarely.
+std::string TeamLabelOf(const std::string& team) {
+  constexpr size_t kLongest = 63;
+  const bool fits =
+      team.size() <= kLongest && std::isalnum(static_cast<unsigned char>(team.back()));
+  return fits ? team : "team-" + Sha256Hex(team).substr(0, 32);
+}
+
+// On Kubernetes the label of the team separates its pods from others (network_policy.h): only the
+// server sets it, and pods in the nodes' network would be outside of it.
+Status SeparateNetwork(const Policy& policy, const std::string& team, const std::string& kind,
+                       ParsedJob* parsed) {
+  if (kind != "kubernetes") return Status::Ok();
+  const auto refuse = [&](const std::string& field, const std::string& sentence) {
+    return PermissionDenied(parsed->locations.Prefix(kJobFileName, field) + field + ": " +
+                            sentence);
+  };
+  const auto check = [&](const std::string& section, const job::PodSettings& settings) -> Status {
+    if (settings.labels.contains(engine::kubernetes::kTeamLabel))
+      return refuse(section + "labels", "got " + std::string(engine::kubernetes::kTeamLabel) +
+                                            ", which the server sets; leave it out");
+    if (policy.separate_network && settings.host_network.value_or(false))
+      return refuse(section + "host_network",
+                    "the team's policy separates its network, to which the nodes' network does not "
+                    "belong; leave it out");
+    return Status::Ok();
+  };
+  job::Job& job = parsed->job;
+  TRY(check("kubernetes.", job.kubernetes));
+  for (const job::Role& role : job.roles)
+    TRY(check("roles." + role.name + ".kubernetes.", role.kubernetes));
+  if (policy.separate_network && !team.empty())
+    job.kubernetes.labels[engine::kubernetes::kTeamLabel] = TeamLabelOf(team);
+  return Status::Ok();
+}
+
 }  // namespace
 
 StoredSubmission SubmissionOf(const Backend& backend, const Call& call) {
@@ -130,6 +170,7 @@ Result<ParsedJob> PrepareJob(const Backend& backend, const StoredSubmission& sou
                            .locations = parsed.locations,
                            .engine = parsed.engine,
                            .directory = source.directory}));
+  TRY(SeparateNetwork(policy, source.team, backend.engines->KindOf(parsed.engine), &parsed));
   std::error_code error;
   if (fs::is_directory(folder, error)) parsed.directory = folder;
   if (!parsed.job.on_controller_loss) parsed.job.on_controller_loss = job::OnControllerLoss::kKeep;

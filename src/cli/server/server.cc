@@ -44,6 +44,9 @@ struct ServerArguments {
   std::string forward;
   std::string oidc;
   std::string gate_address = "127.0.0.1";
+  bool runs_operator = false;
+  std::string operator_engine = "kubernetes";
+  std::vector<std::string> operator_teams;
 };
 
 // Time that requests under way have to end.
@@ -89,6 +92,10 @@ Result<api::ServerOptions> OptionsOf(const Context& context, const ServerArgumen
     options.forward_file = std::filesystem::absolute(arguments.forward, error);
   if (!arguments.oidc.empty()) options.oidc_file = std::filesystem::absolute(arguments.oidc, error);
   options.gate_address = arguments.gate_address;
+  if (!arguments.runs_operator && !arguments.operator_teams.empty())
+    return InvalidArgument("--operator-team has no effect without --operator");
+  if (arguments.runs_operator) options.operator_engine = arguments.operator_engine;
+  options.operator_teams = arguments.operator_teams;
   options.program = context.program;
   options.version = VersionLine();
   return options;
@@ -260,6 +267,7 @@ constexpr const char* kServerFooter = R"help(Examples:
   shoal server --state /var/lib/shoal --listen 0.0.0.0:7117 --tls-self-signed --name ml.example
   shoal server --listen 0.0.0.0:7117 --tls-cert server.crt --tls-key server.key
   shoal server --store postgres://shoal@db/shoal --state /srv/shoal
+  shoal server --operator --operator-team research=red
 
 The first start makes the user admin and its token, prints the token once and stores it in
 DIR/administrator.token. Without TLS the server listens on the loopback only, since tokens would
@@ -274,6 +282,19 @@ void AddKeyOptions(CLI::App* sub, ServerArguments* arguments) {
   sub->add_option("--secrets-key-command", arguments->secrets_key_command,
                   "Shell command that prints that key, such as a client of a key service")
       ->type_name("COMMAND");
+}
+
+void AddOperatorOptions(CLI::App* sub, ServerArguments* arguments) {
+  sub->add_flag("--operator", arguments->runs_operator,
+                "Run the ShoalJobs of a Kubernetes cluster (docs/operator.md)");
+  sub->add_option("--operator-engine", arguments->operator_engine,
+                  "Engine instance of that cluster")
+      ->capture_default_str()
+      ->type_name("NAME");
+  sub->add_option("--operator-team", arguments->operator_teams,
+                  "Team of the ShoalJobs of a namespace, * for all others (repeatable) [*=default]")
+      ->allow_extra_args(false)
+      ->type_name("NAMESPACE=TEAM");
 }
 
 }  // namespace
@@ -330,8 +351,8 @@ void AddServer(CLI::App& app, Run* chosen) {
   sub->add_option("--gate-address", arguments->gate_address,
                   "Numeric address where tasks reach the gates of their tables (docs/catalog.md)")
       ->type_name("ADDRESS");
-  AddCopy(sub, false, chosen);
-  AddCopy(sub, true, chosen);
+  AddOperatorOptions(sub, arguments.get());
+  for (const bool restore : {false, true}) AddCopy(sub, restore, chosen);
   sub->footer(kServerFooter);
   sub->callback([arguments, sub, chosen] {
     if (!sub->get_subcommands().empty()) return;  // which has its own function

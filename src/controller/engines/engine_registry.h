@@ -56,6 +56,8 @@ class EngineRegistry {
   Result<engine::Engine*> Find(const std::string& name);
   // The kind of an instance; empty if there is none of this name.
   std::string KindOf(const std::string& name) const;
+  // The instance with this name; null if there is none. Valid as long as the registry.
+  const EngineInstance* FindInstance(const std::string& name) const;
   // Sets the fields that the job leaves empty and the instance has: kubernetes.context, .namespace
   // and .launcher, marathon.url. To be called before the job is submitted.
   void SetDefaults(const std::string& name, job::Job* job) const;
@@ -66,8 +68,6 @@ class EngineRegistry {
   void Add(const std::string& name, std::unique_ptr<engine::Engine> engine);
 
  private:
-  const EngineInstance* FindInstance(const std::string& name) const;
-
   const engine::FindJobDir job_dir_;
   const std::vector<EngineInstance> instances_;
   mutable Mutex mu_;

@@ -1,6 +1,7 @@
 // The text that `shoal plan --engine kubernetes` prints.
 #include <algorithm>
 
+#include "engine/kubernetes/network_policy.h"
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/plan_jobs.h"
 #include "job/execution/plan.h"
@@ -52,6 +53,7 @@ std::string DescribeObjects(const ObjectOptions& options, const DesiredJob& job,
     text += Print(JobObject(options, job, changes.make[i], i == 0 ? none : owner, i == 0));
     if (i > 0) continue;
     if (auto secret = SecretObject(job, owner); secret) text += Print(std::move(*secret));
+    for (json::object& policy : NetworkPolicyObjects(job, owner)) text += Print(std::move(policy));
     text += Print(ServiceObject(job, owner));
   }
   return text + "# To remove all of it:\n#   kubectl -n " + name_space +

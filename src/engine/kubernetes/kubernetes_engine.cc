@@ -19,6 +19,7 @@
 #include "engine/kubernetes/image_volumes.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/kube_exec.h"
+#include "engine/kubernetes/network_policy.h"
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/plan_jobs.h"
 #include "engine/kubernetes/pod_informer.h"
@@ -376,6 +377,14 @@ Status KubernetesEngine::MakeJobs(JobEntry* entry, const DesiredJob& desired,
   // Of a job that exists already Secret and Service exist too, and are the same.
   if (const auto secret = SecretObject(desired, owner); secret) {
     TRY(entry->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status());
+  }
+  for (const json::object& policy : NetworkPolicyObjects(desired, owner)) {
+    const std::string name(policy.at("metadata").at("name").as_string());
+    TRY(entry->client
+            ->Apply(
+                "/apis/networking.k8s.io/v1/namespaces/" + name_space + "/networkpolicies/" + name,
+                policy)
+            .status());
   }
   // Ahead of the others: they find it once its node has told its address (ADR 98).
   if (first) {

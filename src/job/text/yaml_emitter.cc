@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdio>
 #include <utility>
 
@@ -289,6 +290,11 @@ Node FromJson(const json::value& value) {
     return list;
   }
   if (value.is_string()) return TextScalar(std::string(value.get_string()));
+  if (value.is_double()) {  // the shortest text, 0.05, where JSON is written as 5E-2
+    char buffer[64];
+    const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value.get_double());
+    if (error == std::errc()) return PlainScalar(std::string(buffer, end));
+  }
   return PlainScalar(ToText(value));
 }
 

@@ -27,6 +27,14 @@ INSTEAD = {
     "kubectl -n NAMESPACE delete jobs,services,secrets,pods -l shoal.dev/job=JOB":
         ("grep -rq shoal.dev/job src/engine", 0),
 
+    "shoal server --operator": ("shoal server --help", 0),
+    "shoal server --operator --operator-team research=red": ("shoal server --help", 0),
+    "shoal server --operator --operator-team research=red --operator-team '*=blue'": ("shoal server --help", 0),
+    "helm install shoal deploy/helm/shoal-server --namespace shoal --create-namespace --set image.repository=registry.example/shoal/shoal":
+        ("test -f deploy/helm/shoal-server/Chart.yaml && grep -q ^image: deploy/helm/shoal-server/values.yaml", 0),
+    "kubectl apply --server-side -f deploy/helm/shoal-server/files/shoaljob.yaml": ("test -f deploy/helm/shoal-server/files/shoaljob.yaml", 0),
+    "kubectl -n NAMESPACE patch shoaljob NAME --type=merge -p '{\"metadata\":{\"finalizers\":null}}'": ("grep -q shoal.dev/job src/api/operator/shoal_job.h", 0),
+
     "shoal run job.yaml --engine slurm": ("shoal plan job.yaml --engine slurm", 0),
 
     "cmake --preset release": ("grep -q '\"name\": \"release\"' CMakePresets.json", 0),

@@ -11,6 +11,8 @@ RULES = (
     # tests/cluster/docker_test.py, slurm_test.py and kubernetes_test.py, on real clusters
     ("docker", r"shoal (run|train) .*--engine docker|docker "),
     ("slurm", r"shoal run .*--engine slurm"),
+    # tests/cluster/operator_test.py, likewise
+    ("operator", r"shoal server --operator|kubectl apply --server-side|kubectl -n NAMESPACE patch shoaljob|helm install .*shoal-server"),
     ("kubernetes", r"shoal run .*--engine kubernetes|helm |kubectl -n"),
     # build_commands.py, in the checkout; a stage of script/ci
     ("build", r"cmake |ninja |script/bootstrap &&|script/package deb"),
