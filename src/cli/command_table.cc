@@ -4,9 +4,10 @@
 #include "cli/sql/sql_commands.h"
 
 namespace shoal::cli {
+namespace {
 
-const std::vector<Command>& Commands() {
-  static const std::vector<Command> commands = {
+std::vector<Command> CommandsForPeople() {
+  return {
       {"train", "Train", AddTrain},
       {"sql", "Train", AddSql},
       {"run", "Jobs", AddRun, nullptr, true},
@@ -47,10 +48,17 @@ const std::vector<Command>& Commands() {
       {"login", "Server", AddLogin},
       {"policy", "Server", AddPolicy, nullptr, true},
       {"logout", "Server", AddLogout},
+      {"open", "Server", AddOpen, nullptr, true},
       {"simulate", "Machine", AddSimulate},
       {"doctor", "Machine", AddDoctor},
       {"completion", "Machine", AddCompletion},
       {"version", "Machine", AddVersion},
+  };
+}
+
+// Those that processes of Shoal call.
+std::vector<Command> InternalCommands() {
+  return {
       {"coordinator", "", AddCoordinator},
       {"task", "", AddTask},
       {"prepare", "", AddPrepare, CountArgsBeforeCommand},
@@ -63,6 +71,16 @@ const std::vector<Command>& Commands() {
       {"sql-query", "", AddSqlQuery},
       {"enter", "", AddEnter, CountArgsBeforeCommand},
   };
+}
+
+}  // namespace
+
+const std::vector<Command>& Commands() {
+  static const std::vector<Command> commands = [] {
+    std::vector<Command> all = CommandsForPeople();
+    for (const Command& one : InternalCommands()) all.push_back(one);
+    return all;
+  }();
   return commands;
 }
 

@@ -11,7 +11,7 @@ import { JobsPage } from "./pages/jobs";
 import { NewJobPage } from "./pages/new_job";
 import { QueuesPage, UsagePage } from "./pages/queues";
 import { SignIn } from "./pages/sign_in";
-import { Dialog, Link } from "./parts/common";
+import { Dialog, Link } from "./parts/controls";
 import { Palette } from "./parts/palette";
 
 const TABS = new Set(["overview", "curves", "logs", "events", "files", "file"]);

@@ -49,6 +49,7 @@ void AddData(CLI::App& app, Run* chosen);
 void AddServer(CLI::App& app, Run* chosen);
 void AddLogin(CLI::App& app, Run* chosen);
 void AddLogout(CLI::App& app, Run* chosen);
+void AddOpen(CLI::App& app, Run* chosen);
 
 void AddDoctor(CLI::App& app, Run* chosen);
 void AddCompletion(CLI::App& app, Run* chosen);

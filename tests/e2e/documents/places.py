@@ -27,7 +27,7 @@ RULES = (
     # documents_machine_test.py, on a machine of its own
     ("machine", r"install |.*> /etc/|source .* zsh|shoal doctor --clean"),
     # documents_server_test.py, likewise
-    ("server", r"shoal (server|login|logout|submit|schedule|policy|queue|webhook)( |$)|shoal (show|stop) (grid|tune)-"
+    ("server", r"shoal (server|login|logout|submit|schedule|policy|queue|webhook|open)( |$)|shoal (show|stop) (grid|tune)-"
                r"|shoal logs (--all-jobs|-f \$\(shoal submit)"),
 )
 

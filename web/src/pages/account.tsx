@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { api, type Me, type Token } from "../lib/api";
 import { time } from "../lib/format";
 import { language, setLanguage, t } from "../lib/strings";
-import { Confirm, Fault, Scroll, useLoad } from "../parts/common";
+import { Confirm, Fault, Scroll, useLoad } from "../parts/controls";
 
 export function AccountPage({ me, version }: { me: Me; version: string }) {
   const tokens = useLoad("tokens", api.tokens);

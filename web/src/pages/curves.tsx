@@ -7,7 +7,7 @@ import { type Place, setQuery } from "../lib/router";
 import { t } from "../lib/strings";
 import { Chart } from "../parts/chart";
 import { type Curve, smooth } from "../parts/chart_data";
-import { Fault, useLoad } from "../parts/common";
+import { Fault, useLoad } from "../parts/controls";
 
 const POINTS = 600;
 const PERIOD_MS = 2000;

@@ -17,7 +17,7 @@ import {
   Tabs,
   useLoad,
   useNow,
-} from "../parts/common";
+} from "../parts/controls";
 import { Timeline } from "../parts/timeline";
 import { Curves } from "./curves";
 import { Logs } from "./logs";

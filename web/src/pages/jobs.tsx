@@ -6,7 +6,7 @@ import { isOver, matches } from "../lib/job_state";
 import { jobs } from "../lib/jobs";
 import { go, type Place, setQuery } from "../lib/router";
 import { t } from "../lib/strings";
-import { Confirm, Fault, Link, State, useNow } from "../parts/common";
+import { Confirm, Fault, Link, State, useNow } from "../parts/controls";
 import { VirtualList } from "../parts/virtual";
 
 const STATES = [

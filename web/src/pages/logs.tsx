@@ -6,7 +6,7 @@ import { bytesOf, Lines } from "../lib/lines";
 import { live } from "../lib/live";
 import { type Place, setQuery } from "../lib/router";
 import { t } from "../lib/strings";
-import { Fault, useLoad } from "../parts/common";
+import { Fault, useLoad } from "../parts/controls";
 import { VirtualList } from "../parts/virtual";
 
 const PIECE = 1 << 20;

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { api } from "../lib/api";
 import { go } from "../lib/router";
 import { t } from "../lib/strings";
-import { Fault } from "../parts/common";
+import { Fault } from "../parts/controls";
 
 const EXAMPLE = `framework: generic
 roles:

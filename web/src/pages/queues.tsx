@@ -2,7 +2,7 @@
 import { type Amounts, api } from "../lib/api";
 import { bytes, number } from "../lib/format";
 import { t } from "../lib/strings";
-import { Fault, Link, Scroll, useLoad, useNow } from "../parts/common";
+import { Fault, Link, Scroll, useLoad, useNow } from "../parts/controls";
 
 const PERIOD_MS = 5000;
 const GIB = 2 ** 30;

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, type Me, session } from "../lib/api";
 import { t } from "../lib/strings";
-import { Fault } from "../parts/common";
+import { Fault } from "../parts/controls";
 
 export function SignIn({ onSignedIn }: { onSignedIn: (me: Me) => void }) {
   const [token, setToken] = useState("");

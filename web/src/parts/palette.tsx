@@ -4,7 +4,7 @@ import { matches } from "../lib/job_state";
 import { jobs } from "../lib/jobs";
 import { follow, go } from "../lib/router";
 import { t } from "../lib/strings";
-import { Dialog } from "./common";
+import { Dialog } from "./controls";
 
 const MOST = 20;
 

@@ -2,7 +2,7 @@
 import { duration } from "../lib/format";
 import { t } from "../lib/strings";
 import type { Row } from "../lib/timeline";
-import { Scroll } from "./common";
+import { Scroll } from "./controls";
 
 const ROW = 20;
 const LABEL = 110;
