@@ -30,12 +30,13 @@ struct OpenArguments {
 
 // The address with a token of its own. The token stands behind the #, which browsers send to no
 // server; the page takes it out of the address at once.
-Result<std::string> AddressOf(const api::ApiClient& client, const std::string& job) {
+Result<std::string> AddressOf(const Context& context, const api::ApiClient& client,
+                              const std::string& job) {
   std::string path = "/jobs";
   if (!job.empty()) {
-    TRY_ASSIGN(const json::object found, client.Get("/api/v1/jobs/" + net::PercentEncode(job)));
-    TRY_ASSIGN(const std::string id, GetString(found, "id"));
-    path += "/" + net::PercentEncode(id);
+    TRY_ASSIGN(const auto jobs, OpenJobs(context));
+    TRY_ASSIGN(const controller::JobView found, jobs->Find(job));
+    path += "/" + net::PercentEncode(found.record.id);
   }
   TRY_ASSIGN(const json::object made,
              client.CallJson("POST", "/api/v1/tokens",
@@ -91,7 +92,7 @@ bool StartBrowser(const std::filesystem::path& page) {
 
 Result<std::string> Open(const Context& context, const OpenArguments& arguments) {
   TRY_ASSIGN(const auto client, OpenServer(context, "pages"));
-  TRY_ASSIGN(const std::string address, AddressOf(*client, arguments.job));
+  TRY_ASSIGN(const std::string address, AddressOf(context, *client, arguments.job));
   if (!arguments.print && HasDisplay()) {
     TRY_ASSIGN(const std::filesystem::path page, WriteRedirect(address));
     if (StartBrowser(page)) return "opened " + address.substr(0, address.find('#')) + "\n";
@@ -101,7 +102,7 @@ Result<std::string> Open(const Context& context, const OpenArguments& arguments)
 
 constexpr const char* kFooter = R"help(Examples:
   shoal open                     all jobs
-  shoal open vectors-7f3a9c      one job
+  shoal open $(shoal submit job.yaml)
   shoal open --print             the address, for a browser on another machine
 
 The address holds a token of this user that is valid for 12 hours: give it to nobody.
@@ -112,7 +113,7 @@ docs/page.md has the page.)help";
 void AddOpen(CLI::App& app, Run* chosen) {
   auto* sub = app.add_subcommand("open", "Open the server's page, signed in");
   auto arguments = std::make_shared<OpenArguments>();
-  sub->add_option("job", arguments->job, "Id of a job [all jobs]");
+  sub->add_option("job", arguments->job, "Id or name of a job [all jobs]");
   sub->add_flag("--print", arguments->print,
                 "Print the address instead; so does a session without a display");
   sub->footer(kFooter);
