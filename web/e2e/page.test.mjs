@@ -108,6 +108,21 @@ test("curves grow while the job runs, and stop ends it", async () => {
   await page.context().close();
 });
 
+test("a long log is read whole, found in and scrolled to its end", async () => {
+  const job = await server.submit(PROGRAM('seq -f "line %.0f" 1 100000'));
+  const page = await openPage(browser, server);
+  await signIn(page, server, `/jobs/${job.id}`);
+  await sees(page, ".state", "succeeded");
+  await page.goto(`${server.url}/jobs/${job.id}/logs?log=worker-1.0`);
+  await page.getByLabel("Find in the log").fill("line 99999");
+  await sees(page, "[role=status]", "1 lines");
+  await page.getByLabel("Find in the log").press("Enter");
+  await sees(page, ".line.hit", "line 99999");
+  assert.ok((await page.locator(".log .line").count()) < 200);
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+});
+
 test("filters are in the address; several jobs are stopped together", async () => {
   const ids = [];
   for (let i = 0; i < 3; ++i) ids.push((await server.submit(PROGRAM("exec sleep 1000"))).id);

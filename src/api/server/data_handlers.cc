@@ -54,6 +54,27 @@ void ListLogs(const Backend& backend, const CallPtr& call) {
   call->answer(JsonReply(kOk, reply));
 }
 
+namespace {
+
+// At most `limit` bytes. The store gives less at a time where a log is compressed.
+Result<std::string> ReadUpTo(const controller::LogStore& logs, const controller::LogKey& key,
+                             int64_t offset, size_t limit) {
+  std::string all;
+  while (all.size() < limit) {
+    TRY_ASSIGN(std::string bytes,
+               logs.Read(key, offset + static_cast<int64_t>(all.size()), limit - all.size()));
+    if (bytes.empty()) break;
+    if (all.empty()) {
+      all = std::move(bytes);
+    } else {
+      all += bytes;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 void ReadLog(const Backend& backend, const CallPtr& call) {
   const auto key = KeyOf(*call);
   if (!key.ok()) return call->answer(Problem(key.status()));
@@ -64,8 +85,8 @@ void ReadLog(const Backend& backend, const CallPtr& call) {
     if (!tail.ok()) return call->answer(Problem(tail.status()));
     offset = *tail;
   }
-  auto bytes =
-      logs.Read(*key, offset, static_cast<size_t>(call->arguments.Integer("limit", kDefaultRead)));
+  auto bytes = ReadUpTo(logs, *key, offset,
+                        static_cast<size_t>(call->arguments.Integer("limit", kDefaultRead)));
   if (!bytes.ok()) return call->answer(Problem(bytes.status()));
   const auto end = offset + static_cast<int64_t>(bytes->size());
   call->answer({kOk,

@@ -9,7 +9,7 @@ import { t } from "../lib/strings";
 import { Fault, useLoad } from "../parts/controls";
 import { VirtualList } from "../parts/virtual";
 
-const PIECE = 1 << 20;
+const PIECE = 4 << 20;
 // Of each log where all are shown together.
 const TAIL_LINES = 5000;
 const ROW = 18;
@@ -36,7 +36,6 @@ async function readAll(
     if (stopped() || bytes.length === 0) return;
     lines.add(bytes);
     grew();
-    if (bytes.length < PIECE) return;
   }
 }
 

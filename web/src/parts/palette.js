@@ -1,0 +1,50 @@
+import { jsx as _jsx, jsxs as _jsxs } from "preact/jsx-runtime";
+// The command palette (Ctrl K): pages and jobs by a few letters.
+import { useMemo, useState } from "preact/hooks";
+import { matches } from "../lib/job_state";
+import { jobs } from "../lib/jobs";
+import { follow, go } from "../lib/router";
+import { t } from "../lib/strings";
+import { Dialog } from "./controls";
+const MOST = 20;
+export function Palette({ onClose }) {
+    const [text, setText] = useState("");
+    const [current, setCurrent] = useState(0);
+    const found = useMemo(() => {
+        const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+        const pages = [
+            [t("jobs"), "/jobs"],
+            [t("newJob"), "/new"],
+            [t("queues"), "/queues"],
+            [t("usage"), "/usage"],
+            [t("account"), "/account"],
+        ].filter(([name]) => words.every((word) => (name ?? "").toLowerCase().includes(word)));
+        const some = jobs.list
+            .filter((job) => matches(job, words, "", ""))
+            .slice(0, MOST)
+            .map((job) => [`${job.id} · ${job.state}`, `/jobs/${encodeURIComponent(job.id)}`]);
+        return [...pages, ...some];
+    }, [text]);
+    const onKey = (event) => {
+        if (event.key === "ArrowDown")
+            setCurrent(Math.min(current + 1, found.length - 1));
+        else if (event.key === "ArrowUp")
+            setCurrent(Math.max(current - 1, 0));
+        else if (event.key === "Enter") {
+            const chosen = found[current];
+            if (chosen)
+                go(chosen[1]);
+            onClose();
+        }
+        else
+            return;
+        event.preventDefault();
+    };
+    return (_jsxs(Dialog, { label: t("palette"), onClose: onClose, children: [_jsx("input", { type: "search", "aria-label": t("palette"), placeholder: t("palette"), style: { width: "100%" }, value: text, onInput: (event) => {
+                    setText(event.currentTarget.value);
+                    setCurrent(0);
+                }, onKeyDown: onKey }), _jsx("ul", { children: found.map(([name, address], index) => (_jsx("li", { children: _jsx("a", { href: address, class: index === current ? "current" : "", onClick: (event) => {
+                            follow(event);
+                            onClose();
+                        }, children: _jsx("bdi", { children: name }) }) }, address))) })] }));
+}
