@@ -14,7 +14,7 @@ from sandbox import harness
 FILES = {"train.libsvm": sandbox.SPARSE * 20, "test.libsvm": sandbox.SPARSE,
          "wordsim353.tsv": "Word 1\tWord 2\tHuman (mean)\nheaven\tearth\t7.5\nking\tservant\t5.1\nwater\tstone\t2.3\n",
          "questions-words.txt": ": family\nfather mother son daughter\nson daughter father mother\n"}
-TEXT_BYTES = 1_500_000
+TEXT_BYTES = 400_000
 HOUR = 3600
 
 
