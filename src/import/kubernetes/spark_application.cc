@@ -168,6 +168,7 @@ class SparkReader {
       }
     }
     ReadVariables(section, role);
+    SetLocalDirectories(*section, role);
     section->set_at("roles." + role->name);
     section->ReportUnread(definition);
     return builder_->diagnostics()->ok();
@@ -197,6 +198,29 @@ class SparkReader {
       for (const auto& [key, value] : variables->ReadAll())
         builder_->SetVariable(role, key.text, job::EscapeReferences(value->text), &*variables);
     }
+  }
+
+  // Spark keeps its blocks in the volumes that are called so (LocalDirsFeatureStep of Spark,
+  // SparkLocalDirVolumePrefix of the operator). An empty one is what Spark has anyway, in the
+  // task's own directory.
+  void SetLocalDirectories(const FieldReader& section, job::Role* role) {
+    const Node* mounts = section.node().Find("volumeMounts");
+    const Node* volumes = node_.Find("volumes");
+    if (mounts == nullptr || volumes == nullptr) return;
+    std::string list;
+    for (const Node& mount : mounts->items) {
+      const Node* name = mount.Find("name");
+      const Node* path = mount.Find("mountPath");
+      if (name == nullptr || path == nullptr || !name->text.starts_with("spark-local-dir-"))
+        continue;
+      const bool outlives = std::ranges::any_of(volumes->items, [&](const Node& volume) {
+        const Node* called = volume.Find("name");
+        return called != nullptr && called->text == name->text &&
+               volume.Find("emptyDir") == nullptr;
+      });
+      if (outlives) list += (list.empty() ? "" : ",") + path->text;
+    }
+    if (!list.empty()) role->env.try_emplace("SPARK_LOCAL_DIRS", job::EscapeReferences(list));
   }
 
   // Problems in the pod template of `section` are reported at the section's own fields.

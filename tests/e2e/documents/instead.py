@@ -68,9 +68,11 @@ INSTEAD = {
     "script/bench kubernetes": (CHECK_SCRIPT, 0),
 }
 
-# Commands of scripts that a stage of script/ci runs as printed, or with further options behind: (script, its line).
+# Commands of scripts that a stage of script/ci runs as printed, or with further options behind, and one that a test of the slow lane runs:
+# (script, its line).
 STAGES = {
     "script/test": ("script/ci", "stage test script/test"),
+    "script/test --filter REGEX": ("script/ci", "stage filter within_budget script/test --filter "),
     "script/test --asan": ("script/ci", "stage asan within_budget script/test --asan"),
     "script/test --tsan": ("script/ci", "stage tsan within_budget script/test --tsan"),
     "script/lint --locks": ("script/ci", "stage locks within_budget script/lint --locks"),
@@ -79,19 +81,13 @@ STAGES = {
     "script/test-cluster slurm": ("script/ci", "stage slurm within_budget script/test-cluster slurm"),
     "script/bootstrap build": ("script/demo", '"$root/script/bootstrap" build'),
     "script/ci": (".ci/run", '/../script/ci"'),
+    "script/faults --seed 40000 --build release": ("tests/e2e/faults/fault_slow_test.py", "script/faults --seed 40000 --build release"),
 }
 
 # Commands that nothing runs as printed, and why.
 NOWHERE = {
     "docker build -t shoal -f docker/Dockerfile .":
-        "the tests' daemon has no network by default; SHOAL_TEST_OWN_IMAGE=1 script/test-cluster docker test_our_own_image builds the same file",
-    "script/bench kubernetes": "measures for minutes, on a cluster",
-    "script/bench logistic --train train.libsvm --test test.libsvm": "measures for minutes",
-    "script/bench small-jobs": "measures for minutes",
-    "script/bench word2vec --corpus TEXT --megabytes 40": "measures for minutes",
-    "script/bench word2vec --quality --corpus TEXT --pairs wordsim353.tsv --analogies questions-words.txt": "measures for an hour",
-    "script/faults --seed 40000 --build release": "takes 20 minutes; the stage faults does 20 of its 200 runs",
-    "script/lint --fix": "changes the checkout; the stage test runs script/lint",
-    "script/test --filter REGEX": "the stage test runs script/test",
-    "script/test --slow": "takes hours",
+        "the tests' daemon has no registry to pull Debian from; SHOAL_TEST_OWN_IMAGE=1 script/test-cluster docker test_our_own_image builds the "
+        "same file on a Debian made there",
+    "script/test --slow": "is the slow lane itself, which takes hours",
 }

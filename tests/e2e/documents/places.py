@@ -16,6 +16,8 @@ RULES = (
     ("kubernetes", r"shoal run .*--engine kubernetes|helm |kubectl -n"),
     # build_commands.py, in the checkout; a stage of script/ci
     ("build", r"cmake |ninja |script/bootstrap &&|script/package deb"),
+    # documents_checkout_slow_test.py
+    ("checkout", r"script/bench |script/lint --fix"),
     # documents_text_slow_test.py
     ("text", r"bible "),
     # documents_frameworks_test.py, each where its framework is installed
