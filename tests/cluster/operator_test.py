@@ -68,14 +68,14 @@ class OperatorJobs(unittest.TestCase):
         with open(os.path.join(self.home.name, "server.log"), encoding="utf-8") as file:
             return file.read()
 
-    def request(self, method, path, body):
-        """The status of a request by the administrator."""
+    def ask(self, method, path, body=None):
+        """Status and document of a request by the administrator."""
         with open(os.path.join(self.home.name, "state", "administrator.token"), encoding="utf-8") as file:
             token = file.read().strip()
-        asked = urllib.request.Request(self.url + path, json.dumps(body).encode(), method=method,
+        asked = urllib.request.Request(self.url + path, None if body is None else json.dumps(body).encode(), method=method,
                                        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
         with urllib.request.urlopen(asked, timeout=30) as reply:
-            return reply.status
+            return reply.status, json.loads(reply.read() or b"{}")
 
     def kill(self, process=None):
         process = process or self.server
@@ -111,7 +111,8 @@ class OperatorJobs(unittest.TestCase):
         return next((one for one in self.status(name).get("conditions", []) if one["type"] == kind), {})
 
     def await_phase(self, *phases, name="test", seconds=60):
-        self.assertTrue(until(lambda: self.status(name).get("phase") in phases, seconds), f"{self.status(name)}\n{self.said()}")
+        if not until(lambda: self.status(name).get("phase") in phases, seconds):
+            self.fail(f"{self.status(name)}\n{self.said()}\n{self.kube('get', 'jobs,pods,events', check=False)}")
         return self.status(name)
 
     def await_nothing_left(self, seconds=40):
@@ -133,7 +134,8 @@ class OperatorJobs(unittest.TestCase):
         self.assertIn("Succeeded", described[described.index("Events:"):])
         # Everything that other submissions have.
         self.assertIn("hello from 1", self.shoal("logs", status["job"]).stdout)
-        self.assertIn("shoal-operator", self.shoal("show", status["job"]).stdout + self.shoal("jobs", "--json").stdout)
+        record = self.ask("GET", f"/api/v1/jobs/{status['job']}")[1]
+        self.assertEqual((record["user"], record["team"], record["engine"]), ("shoal-operator", "default", "kubernetes"))
         self.await_nothing_left()
         self.kube("delete", "shoaljob", "test", "--timeout=20s")
         self.row("kubectl apply, wait, get, describe, delete", "Succeeded; nothing left")
@@ -157,9 +159,8 @@ class OperatorJobs(unittest.TestCase):
         self.serve()
         again = self.await_phase("Succeeded")
         self.assertEqual(again["job"], status["job"])
-        jobs = json.loads(self.shoal("jobs", "--json").stdout)
-        jobs = jobs.get("jobs", jobs) if isinstance(jobs, dict) else jobs
-        self.assertEqual(len(jobs), 1, jobs)
+        jobs = self.ask("GET", "/api/v1/jobs")[1]["items"]
+        self.assertEqual([job["id"] for job in jobs], [status["job"]])
         log = self.shoal("logs", status["job"]).stdout
         self.assertEqual((log.count("begun"), log.count("ended")), (2, 2), log)
         self.await_nothing_left()
@@ -267,7 +268,7 @@ class OperatorJobs(unittest.TestCase):
         self.assertEqual(len(found), 6)
         self.serve()
         for team in ("red", "blue"):
-            self.assertEqual(self.request("POST", "/api/v1/teams", {"name": team}), 201)
+            self.assertEqual(self.ask("POST", "/api/v1/teams", {"name": team})[0], 201)
         self.kill()
         for text in sorted(found):
             with self.subTest(command=text):
@@ -310,7 +311,7 @@ class OperatorJobs(unittest.TestCase):
     def test_a_separate_network(self):
         """The objects; this cluster's network plug-in does not enforce them."""
         self.serve()
-        self.assertEqual(self.request("PUT", "/api/v1/teams/default/policy", {"separate_network": True}), 200)
+        self.assertEqual(self.ask("PUT", "/api/v1/teams/default/policy", {"separate_network": True})[0], 200)
         self.apply("sleep 1000", replicas=1)
         self.await_phase("Running")
         policies = json.loads(self.kube("get", "networkpolicies", "-o", "json"))["items"]

@@ -104,6 +104,11 @@ Duration Reconciler::Delay(Memory* memory) const {
   return std::min(delay, kLongestDelay);
 }
 
+bool Reconciler::Register(const std::string& job_id, const ResourceKey& key) {
+  const MutexLock lock(mu_);
+  return keys_.insert_or_assign(job_id, key).second;
+}
+
 Reconciler::Round Reconciler::Look(const ShoalJob& object, Memory* memory) {
   Result<std::optional<OperatedJob>> job = options_.jobs->Find(object);
   if (!job.ok()) {
@@ -111,17 +116,15 @@ Reconciler::Round Reconciler::Look(const ShoalJob& object, Memory* memory) {
                job.status().message());
     return Round::kLater;
   }
+  // An event of the job that came before its key was known is in what is read again.
+  if (job->has_value() && Register((*job)->id, object.key)) return Round::kAgain;
   const OperatedJob* const known = job->has_value() ? &**job : nullptr;
   if (known == nullptr && !object.unreadable.empty() && !object.has_finalizer()) {
     Announce(object, memory);
     return Round::kDone;
   }
   memory->poll = known != nullptr && (job::IsFinal(known->state) ? !known->released : known->group);
-  if (known != nullptr) {
-    memory->refusal.reset();
-    const MutexLock lock(mu_);
-    keys_[known->id] = object.key;
-  }
+  if (known != nullptr) memory->refusal.reset();
   if (memory->generation != object.generation) {
     memory->refusal.reset();
     memory->change_error.reset();

@@ -88,6 +88,8 @@ class Reconciler {
   enum class Round : uint8_t { kDone, kAgain, kLater, kGone };
 
   Round Look(const ShoalJob& object, Memory* memory);
+  // True if the job was not known.
+  bool Register(const std::string& job_id, const ResourceKey& key);
   Status Perform(const Decision& decision, const ShoalJob& object, const OperatedJob* job,
                  Memory* memory);
   Round AfterError(const Status& error, const Decision& decision, const ShoalJob& object,

@@ -81,6 +81,17 @@ TEST_F(ReconcilerTest, SubmitsOnceAndFollowsTheJobToItsEnd) {
   EXPECT_EQ(jobs_.attempts, 1);
 }
 
+// The job starts between the read of its record and the time at which its events are recognized.
+TEST_F(ReconcilerTest, AnEventBeforeTheJobIsKnownIsNotLost) {
+  Apply(TestObject());
+  jobs_.after_find = [this] {
+    if (jobs_.jobs.contains("uid-1") && !reconciler_->KeyOf("test-uid-1"))
+      jobs_.jobs["uid-1"].state = JobState::kStarting;
+  };
+  Look();
+  EXPECT_EQ(phase(), "Starting");
+}
+
 TEST_F(ReconcilerTest, RepeatedEventsWriteNothing) {
   Apply(TestObject());
   Look();

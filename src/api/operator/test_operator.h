@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -105,7 +106,9 @@ class FakeJobs final : public OperatorJobs {
   Result<std::optional<OperatedJob>> Find(const ShoalJob& object) override {
     if (!find_error.ok()) return find_error;
     const auto found = jobs.find(object.uid);
-    return found == jobs.end() ? std::nullopt : std::optional(found->second);
+    const auto read = found == jobs.end() ? std::nullopt : std::optional(found->second);
+    if (after_find) after_find();
+    return read;
   }
   Status Submit(const ShoalJob& object) override {
     ++attempts;
@@ -134,6 +137,7 @@ class FakeJobs final : public OperatorJobs {
   }
 
   std::map<std::string, OperatedJob> jobs;  // by uid
+  std::function<void()> after_find;         // after the record was read
   std::vector<std::string> calls;
   int attempts = 0;
   Status find_error;
