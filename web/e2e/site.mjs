@@ -25,16 +25,16 @@ export class Server {
       },
     );
     let said = "";
-    for await (const chunk of this.process.stdout) {
-      said += chunk;
-      const ready = said.match(/ready on (http:\/\/127\.0\.0\.1:(\d+))/);
-      if (ready) {
-        this.url = ready[1];
+    this.url = await new Promise((resolve, reject) => {
+      this.process.stdout.on("data", (chunk) => {
+        said += chunk;
+        const ready = said.match(/ready on (http:\/\/127\.0\.0\.1:(\d+))/);
+        if (!ready) return;
         this.port = Number(ready[2]);
-        break;
-      }
-    }
-    if (!this.url) throw new Error(`the server did not start: ${said}`);
+        resolve(ready[1]);
+      });
+      this.process.once("exit", () => reject(new Error(`the server did not start: ${said}`)));
+    });
     this.process.stderr.resume();
     this.token = readFileSync(join(this.dir, "state", "administrator.token"), "utf8").trim();
   }

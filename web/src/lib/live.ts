@@ -19,6 +19,7 @@ export type Connection = "connecting" | "open" | "lost";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
+const AGAIN_MS = 2000;
 
 export class Live {
   private socket: WebSocket | null = null;
@@ -56,6 +57,7 @@ export class Live {
 
   close() {
     clearTimeout(this.timer);
+    this.timer = 0;
     this.subscriptions.clear();
     const socket = this.socket;
     this.socket = null;
@@ -89,7 +91,7 @@ export class Live {
     if (this.socket !== socket) return;
     this.socket = null;
     this.setState("lost");
-    if (this.subscriptions.size === 0) return;
+    clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.connect(), this.wait);
     this.wait = Math.min(2 * this.wait, LONGEST_WAIT_MS);
   }
@@ -110,14 +112,23 @@ export class Live {
       event?: string;
       id?: string;
       data?: unknown;
+      status?: number;
     };
     if (message.done !== undefined) {
       const subscription = this.subscriptions.get(message.done);
-      this.subscriptions.delete(message.done);
+      // Only a job's subscription has an end of its own; another one ends with the server.
+      if (subscription?.fields.job !== undefined) this.subscriptions.delete(message.done);
       subscription?.done?.();
       return;
     }
-    const subscription = this.subscriptions.get(message.sub ?? 0);
+    const number = message.sub ?? 0;
+    const subscription = this.subscriptions.get(number);
+    if (message.status !== undefined) {
+      // Refused: for now if the server is busy or just starts, else for good.
+      if (message.status >= 500) setTimeout(() => this.send(number), AGAIN_MS);
+      else this.subscriptions.delete(number);
+      return;
+    }
     if (!subscription || !message.event) return;
     if (message.id) subscription.last = message.id;
     subscription.call({
