@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <functional>
+#include <random>
 
 #include "api/operator/kube_objects.h"
 
@@ -149,6 +150,33 @@ TEST(ShoalJobTest, HostileObjectsAreRefused) {
   EXPECT_EQ(decode("a", "../kube-system", "u"), Code::kInvalidArgument);
   EXPECT_EQ(decode("a", "n", ""), Code::kInvalidArgument);
   EXPECT_EQ(decode("a", "n", "u/../v"), Code::kInvalidArgument);
+}
+
+// Whatever is read has a name that is safe in a path, and the decoders of its parts return.
+TEST(ShoalJobTest, MutatedLines) {
+  const std::string line =
+      R"({"type":"MODIFIED","object":{"metadata":{"namespace":"n","name":"a","uid":"u-1",)"
+      R"("resourceVersion":"7","generation":3,"finalizers":["shoal.dev/job"]},"spec":{"suspend":true,)"
+      R"("job":{"image":"x","roles":{"worker":{"replicas":2,"command":["sh","-c","true"]}}}},)"
+      R"("status":{"phase":"Running","observedGeneration":2,"conditions":[{"type":"Failed"}]}}})";
+  constexpr std::string_view kBytes = "\"\\{}[]:,/.0-e\x01\xff\nA\xc3";
+  std::mt19937_64 random(7);
+  int read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string mutated = line;
+    for (uint64_t changes = random() % 4; changes > 0; --changes)
+      mutated[random() % mutated.size()] = kBytes[random() % kBytes.size()];
+    if (random() % 4 == 0) mutated.resize(random() % mutated.size());
+    const auto event = DecodeShoalJobLine(mutated);
+    if (!event.ok() || !event->job) continue;
+    ++read;
+    const std::string& name = event->job->key.name;
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-."), std::string::npos);
+    EXPECT_NE(JobFileOf(*event->job), "");
+    EXPECT_EQ(FrozenDigest(event->job->job).size(), 64U);
+    (void)ReplicasOf(event->job->job);
+  }
+  EXPECT_GT(read, 1000);
 }
 
 TEST(ShoalJobTest, FieldsOfTheWrongTypeAreAsIfMissing) {
