@@ -13,9 +13,9 @@ import harness  # noqa: E402
 import sql_test  # noqa: E402
 
 SCRIPT = """
-import os, time, json
+import os, signal
 import mlsql
-time.sleep(0.2)
+signal.sigtimedwait([], 0.2)
 os.makedirs(mlsql.internal_system_param["tempModelLocalPath"])
 with open(os.path.join(mlsql.internal_system_param["tempModelLocalPath"], "m"), "w") as f:
     f.write("x" * 100000)

@@ -16,7 +16,7 @@ LOAD = "load csv.`t.csv` as t; train t as DTFAlg.`"
 CLUSTER = ("` where pythonScriptPath='script.py' and `fitParam.0.jobName`='worker' and `fitParam.0.taskIndex`='0'"
            " and `fitParam.1.jobName`='worker' and `fitParam.1.taskIndex`='1' and `fitParam.2.jobName`='ps' and `fitParam.2.taskIndex`='0';")
 BEGIN = """
-import json, os, subprocess, sys, time
+import json, os, signal, subprocess, sys, time
 import mlsql
 isp = mlsql.internal_system_param
 role = json.loads(isp["roleSpec"])
@@ -25,7 +25,7 @@ def save():
     open(os.path.join(isp["tempModelLocalPath"], "m"), "w").close()
 def serve():
     while role["jobName"] == "ps":
-        time.sleep(60)
+        signal.pause()
 """
 
 
@@ -48,7 +48,7 @@ serve()
 open("{self.home.path('up')}." + os.environ["SHOAL_JOB_ID"] + "." + str(role["taskIndex"]), "w").close()
 import glob
 while len(glob.glob("{self.home.path('up')}.*")) < {2 * count}:
-    time.sleep(0.1)
+    signal.sigtimedwait([], 0.1)
 save()
 """)
         statements = [self.home.start("sql", "-q", "-e", LOAD + f"m{i}" + CLUSTER) for i in range(count)]
@@ -60,12 +60,12 @@ save()
     def test_h_the_whole_tree_of_a_program_ends(self):
         # Children in sessions of their own, of a worker and of the server.
         self.script("""
-child = subprocess.Popen([sys.executable, "-c", "import os, time; os.setsid(); time.sleep(600)"], start_new_session=True)
+child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
 serve()
-time.sleep(1)
+signal.sigtimedwait([], 1)
 if role["taskIndex"] == 1:
     sys.exit("no luck")
-time.sleep(600)
+signal.pause()
 """)
         begin = time.monotonic()
         code, out, err = self.home.run("sql", "-e", LOAD + "m" + CLUSTER, seconds=120)
