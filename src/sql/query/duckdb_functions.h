@@ -27,6 +27,9 @@ struct DuckDbFunctions {
   void (*disconnect)(void** connection) = nullptr;
   int (*query)(void* connection, const char* sql, QueryResult* result) = nullptr;
   const char* (*result_error)(QueryResult* result) = nullptr;
+  uint64_t (*column_count)(QueryResult* result) = nullptr;
+  const char* (*column_name)(QueryResult* result, uint64_t column) = nullptr;
+  int (*column_type)(QueryResult* result, uint64_t column) = nullptr;
   void (*destroy_result)(QueryResult* result) = nullptr;
   uint64_t (*extract_statements)(void* connection, const char* sql, void** statements) = nullptr;
   const char* (*extract_statements_error)(void* statements) = nullptr;
@@ -57,6 +60,9 @@ struct DuckDbFunctions {
     TRY(Find("duckdb_disconnect", &disconnect));
     TRY(Find("duckdb_query", &query));
     TRY(Find("duckdb_result_error", &result_error));
+    TRY(Find("duckdb_column_count", &column_count));
+    TRY(Find("duckdb_column_name", &column_name));
+    TRY(Find("duckdb_column_type", &column_type));
     TRY(Find("duckdb_destroy_result", &destroy_result));
     TRY(Find("duckdb_extract_statements", &extract_statements));
     TRY(Find("duckdb_extract_statements_error", &extract_statements_error));

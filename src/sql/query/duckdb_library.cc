@@ -33,6 +33,36 @@ void ReadError(const char* text, DuckDbError* error) {
   if (!position.empty()) error->position = std::strtoll(position.c_str(), nullptr, 10);
 }
 
+// The name of a type (duckdb_type) whose values are numbers in a Parquet file and texts for people.
+std::string SpecialType(int type) {
+  switch (type) {
+    case 12:
+      return "TIMESTAMP";
+    case 13:
+      return "DATE";
+    case 14:
+      return "TIME";
+    case 15:
+      return "INTERVAL";
+    case 20:
+      return "TIMESTAMP_S";
+    case 21:
+      return "TIMESTAMP_MS";
+    case 22:
+      return "TIMESTAMP_NS";
+    case 27:
+      return "UUID";
+    case 29:
+      return "BIT";
+    case 30:
+      return "TIMETZ";
+    case 31:
+      return "TIMESTAMPTZ";
+    default:
+      return "";
+  }
+}
+
 // The user's cache directory; empty if there is none.
 fs::path CacheFolder() {
   const char* const cache = std::getenv("XDG_CACHE_HOME");
@@ -102,6 +132,20 @@ bool DuckDb::CheckSelect(const std::string& sql, DuckDbError* error) {
   }
   if (prepared != nullptr) call.destroy_prepare(&prepared);
   if (statements != nullptr) call.destroy_extracted(&statements);
+  return good;
+}
+
+bool DuckDb::DescribeSelect(const std::string& sql, std::vector<ResultColumn>* columns,
+                            DuckDbError* error) {
+  QueryResult result;
+  const std::string none = "SELECT * FROM (" + sql + "\n) LIMIT 0";
+  const bool good = functions_->query(connection_, none.c_str(), &result) == kSuccess;
+  if (!good) ReadError(functions_->result_error(&result), error);
+  const uint64_t count = good ? functions_->column_count(&result) : 0;
+  for (uint64_t i = 0; i < count; ++i)
+    columns->push_back(
+        {functions_->column_name(&result, i), SpecialType(functions_->column_type(&result, i))});
+  functions_->destroy_result(&result);
   return good;
 }
 

@@ -24,6 +24,13 @@ struct DuckDbError {
   int64_t position = -1;  // -1: none
 };
 
+// A column of a query's result.
+struct ResultColumn {
+  std::string name;
+  // For types that JSON has no values of, such as dates: their name in SQL; else empty.
+  std::string special;
+};
+
 // What a function of texts returns for one of them; monostate: NULL.
 using TextValue = std::variant<std::monostate, std::string, double, std::vector<float>>;
 
@@ -51,6 +58,9 @@ class DuckDb {
   bool Execute(const std::string& sql, DuckDbError* error);
   // Whether the text is exactly one SELECT, and names what exists; false after an error.
   bool CheckSelect(const std::string& sql, DuckDbError* error);
+  // The columns of a SELECT's result, without its rows; false after an error.
+  bool DescribeSelect(const std::string& sql, std::vector<ResultColumn>* columns,
+                      DuckDbError* error);
   std::string version() const;
   // Makes the function available to statements. FailedPrecondition if the library is too old.
   Status Register(TextFunction function);

@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <set>
 
 #include "base/file.h"
 #include "sql/query/duckdb_library.h"
@@ -55,6 +56,23 @@ rlim_t SizeOfModels(const QueryRequest& request) {
   return bytes;
 }
 
+// The query with its dates and times as texts, which are then in `special` with their types. On
+// lines of its own, since it may end with a comment.
+std::string WithTexts(const std::string& query, const std::vector<ResultColumn>& columns,
+                      json::object* special) {
+  std::string replaced;
+  std::set<std::string> names;
+  for (const ResultColumn& column : columns) {
+    if (!names.insert(column.name).second) return query + "\n";  // no name tells them apart
+    if (column.special.empty()) continue;
+    const std::string name = SqlName(column.name);
+    replaced += (replaced.empty() ? "" : ", ") + ("CAST(" + name + " AS VARCHAR) AS " + name);
+    (*special)[column.name] = column.special;
+  }
+  if (replaced.empty()) return query + "\n";
+  return "SELECT * REPLACE (" + replaced + ") FROM (" + query + "\n)";
+}
+
 // What the system can withhold from the process; DuckDB's own settings withhold the rest.
 void LimitProcess(const QueryRequest& request) {
   const struct rlimit none = {0, 0};
@@ -78,6 +96,15 @@ std::string SqlLiteral(std::string_view text) {
     literal += c;
   }
   return literal + "'";
+}
+
+std::string SqlName(std::string_view text) {
+  std::string name = "\"";
+  for (const char c : text) {
+    if (c == '"') name += '"';
+    name += c;
+  }
+  return name + "\"";
 }
 
 json::object ToJson(const QueryRequest& request) {
@@ -154,11 +181,14 @@ json::object RunQueryRequest(const QueryRequest& request) {
   }
   if (!duck.CheckSelect(request.query, &error))
     return ErrorAnswer(Code::kInvalidArgument, error.message, error.position);
-  // A line of its own, for a query that ends with a comment.
-  const std::string copy = "COPY (" + request.query + "\n) TO " +
+  std::vector<ResultColumn> columns;
+  if (!duck.DescribeSelect(request.query, &columns, &error))
+    return ErrorAnswer(Code::kAborted, error.message);
+  json::object special;
+  const std::string copy = "COPY (" + WithTexts(request.query, columns, &special) + ") TO " +
                            SqlLiteral(request.directory + "/" + kResultFile) + " (FORMAT parquet)";
   if (!duck.Execute(copy, &error)) return ErrorAnswer(Code::kAborted, error.message);
-  return {};
+  return {{"special", std::move(special)}};
 }
 
 int RunQueryProcess() {

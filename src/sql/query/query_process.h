@@ -37,9 +37,12 @@ Result<QueryRequest> ParseQueryRequest(const json::object& object);
 
 // A text as a literal of SQL: with quotes, those within doubled.
 std::string SqlLiteral(std::string_view text);
+// A name of SQL, likewise.
+std::string SqlName(std::string_view text);
 
-// What the process answers: {} for success, or an error with a code, a message and the byte of the
-// query ("position", -1 for none).
+// What the process answers: {"special": {column: type}} for success, with the columns that are
+// texts in the file and have this type in SQL, or an error with a code, a message and the byte of
+// the query ("position", -1 for none).
 json::object RunQueryRequest(const QueryRequest& request);
 
 // The body of the hidden command. Returns the exit code; 0 also for a query with an error.

@@ -44,6 +44,16 @@ std::string FilesLiteral(const Table& table) {
   return list + "]";
 }
 
+// "*", with dates and the like of an earlier query in their types.
+std::string ColumnsOf(const Table& table) {
+  std::string replaced;
+  for (const auto& [column, type] : table.special) {
+    const std::string name = SqlName(column);
+    replaced += (replaced.empty() ? "" : ", ") + ("CAST(" + name + " AS " + type + ") AS " + name);
+  }
+  return replaced.empty() ? "*" : "* REPLACE (" + replaced + ")";
+}
+
 std::string ReaderOf(const Table& table) {
   const std::string files = FilesLiteral(table);
   switch (table.format) {
@@ -73,9 +83,8 @@ Status AddTables(const std::map<std::string, Table>& tables, const std::function
       copies->push_back(read.files);
     }
     request->files.insert(request->files.end(), read.sources.begin(), read.sources.end());
-    std::string quoted = "\"";
-    for (const char c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    request->views.push_back("CREATE VIEW " + quoted + "\" AS SELECT * FROM " + ReaderOf(read));
+    request->views.push_back("CREATE VIEW " + SqlName(name) + " AS SELECT " + ColumnsOf(table) +
+                             " FROM " + ReaderOf(read));
   }
   return Status::Ok();
 }

@@ -131,13 +131,24 @@ Result<json::object> Ask(const QueryRequest& request, const QueryRun& run) {
 
 }  // namespace
 
-QueryFailure RunQuery(const QueryRequest& request, const QueryRun& run) {
+QueryEnd RunQuery(const QueryRequest& request, const QueryRun& run) {
   const Result<json::object> answer = Ask(request, run);
-  if (!answer.ok()) return {answer.status()};
+  QueryEnd end;
+  end.status = answer.status();
+  if (!answer.ok()) return end;
   const std::string error = GetStringOr(*answer, "error", "");
-  if (error.empty()) return {};
+  if (error.empty()) {
+    if (const json::object* const special = FindObject(*answer, "special")) {
+      for (const auto& [name, type] : *special) {
+        if (type.is_string()) end.special[name] = std::string(type.get_string());
+      }
+    }
+    return end;
+  }
   const auto code = static_cast<Code>(GetIntOr(*answer, "code", static_cast<int>(Code::kUnknown)));
-  return {Status(code, error), GetIntOr(*answer, "position", -1)};
+  end.status = Status(code, error);
+  end.position = GetIntOr(*answer, "position", -1);
+  return end;
 }
 
 }  // namespace shoal::sql

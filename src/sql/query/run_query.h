@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "base/clock.h"
@@ -16,14 +17,15 @@ struct QueryRun {
   std::function<bool()> stopped = nullptr;  // asked several times a second; true ends the query
 };
 
-// How a query failed.
-struct QueryFailure {
+// How a query ended.
+struct QueryEnd {
   Status status;
-  int64_t position = -1;  // byte of the query; -1: none
+  int64_t position = -1;                       // byte of the query; -1: none
+  std::map<std::string, std::string> special;  // of a success: Table::special
 };
 
 // OK with the result in request.directory/kResultFile. DeadlineExceeded, Cancelled,
 // ResourceExhausted if the child was killed, else the answer's error. Nothing of the child is left.
-QueryFailure RunQuery(const QueryRequest& request, const QueryRun& run);
+QueryEnd RunQuery(const QueryRequest& request, const QueryRun& run);
 
 }  // namespace shoal::sql

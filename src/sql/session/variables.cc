@@ -14,9 +14,9 @@ Status Variables::Unknown(const ScriptText& script, const Word& word, std::strin
   const size_t at = script.text().substr(0, span.end).find(written, span.begin);
   if (at != std::string_view::npos) span = {at, at + written.size()};
   const std::string shown(name.substr(0, 64));
-  return script.Error(span, "the variable " + shown + " is not set; write `set " +
-                                (shown.empty() ? "NAME" : shown) + " = \"…\";` before" +
-                                job::DidYouMean(shown, names));
+  if (shown.empty()) return script.Error(span, "this variable has no name");
+  return script.Error(span, "the variable " + shown + " is not set; write `set " + shown +
+                                " = \"…\";` before" + job::DidYouMean(shown, names));
 }
 
 Result<Word> Variables::Expand(const ScriptText& script, const Word& word) const {

@@ -81,12 +81,12 @@ Result<StatementResult> Execute(const ScriptText& script, const SelectStatement&
   AddFunctions(state->functions, &request);
   std::vector<std::shared_ptr<const TempDir>> copies;  // of tables, until the query has ended
   TRY(script.Locate(whole, AddTables(state->tables, stopped, &request, &copies)));
-  const QueryFailure failure = RunQuery(request, {program, limits->time, stopped});
-  if (!failure.status.ok())
-    return script.Locate(PlaceOf(select, query, failure.position), failure.status);
+  const QueryEnd end = RunQuery(request, {program, limits->time, stopped});
+  if (!end.status.ok()) return script.Locate(PlaceOf(select, query, end.position), end.status);
   Result<Table> table =
       OpenSessionFile(data::RecordFormat::kParquet, std::move(directory), kResultFile);
   if (!table.ok()) return script.Locate(whole, table.status());
+  table->special = end.special;
   table->origin = "select";
   TRY(state->PutTable(script, name, std::move(*table)));
   return StatementResult{name.text, std::nullopt, false};

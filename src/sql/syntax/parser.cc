@@ -273,7 +273,7 @@ Result<StatementBody> Parser::ParseCreate() {
   }
   if (AtKeyword("temporary") || AtKeyword("temp")) TRY(Advance());
   if (!AtKeyword("table") && !AtKeyword("view"))
-    return Unexpected("create table t as select …", {"table", "view"});
+    return Unexpected("table or view, as in create table t as select …", {"table", "view"});
   TRY(Advance());
   SelectStatement select;
   TRY_ASSIGN(select.table, ParseName("the name of a table"));

@@ -106,7 +106,8 @@ TEST(Parser, ErrorsPointAtTheirPlace) {
               HasSubstr("a.sql:1:30: the parameter a is given twice"));
   EXPECT_THAT(ErrorOf("save overwrit t as csv.`x`;"), HasSubstr("did you mean 'overwrite'?"));
   EXPECT_THAT(ErrorOf("register FM.`x`;"), HasSubstr("expected as"));
-  EXPECT_THAT(ErrorOf("create database x;"), HasSubstr("expected create table t as select"));
+  EXPECT_THAT(ErrorOf("create database x;"),
+              HasSubstr("expected table or view, as in create table t as select"));
   EXPECT_THAT(ErrorOf("set x = \x01;"), HasSubstr("a.sql:1:9: this character begins no word"));
 }
 

@@ -255,6 +255,7 @@ Result<Saved> SaveTable(const Table& table, const std::string& path, const SaveO
         target.string() +
         " exists; write `save overwrite` or `save append`, or save to another path");
   const bool file = exists ? !fs::is_directory(status) : NamesFile(target, options.format);
+  if (file && !exists) TRY(MakeDirectories(target.parent_path()));
   return file ? SaveFile(table, target, options, exists)
               : SaveDirectory(table, target, options, exists);
 }

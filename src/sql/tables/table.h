@@ -1,6 +1,7 @@
 // Tables of a session: names for files and objects, read again by each statement that uses them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +22,9 @@ struct Table {
   data::RecordFormat format = data::RecordFormat::kCsv;
   std::vector<std::string> sources;  // absolute paths and URIs
   std::vector<data::SchemaColumn> columns;
-  std::string origin;                    // as in the statement that made it: "csv.`people.csv`"
+  std::string origin;  // as in the statement that made it: "csv.`people.csv`"
+  // Of a query's result: columns that are texts here and have this type in SQL, such as DATE.
+  std::map<std::string, std::string> special;
   uint64_t partitions = 0;               // workers of a cluster DTF; 0: one for each source
   std::shared_ptr<const TempDir> files;  // where the session keeps the sources; null: elsewhere
 };

@@ -6,6 +6,7 @@
 
 #include "job/text/errors.h"
 #include "learn/train_job.h"
+#include "sql/cluster/cluster_params.h"
 #include "sql/syntax/lexer.h"
 
 namespace shoal::sql {
@@ -138,6 +139,9 @@ const std::vector<std::string>& TrainJobParams() {
 }
 
 Result<const SqlAlgorithm*> FindSqlAlgorithm(const std::string& name) {
+  if (ClusterKindOf(name))
+    return InvalidArgument(name.substr(0, 64) +
+                           " trains by the user's script, and only such a script reads its models");
   std::vector<std::string> names;
   std::string list;
   for (const SqlAlgorithm& one : SqlAlgorithms()) {
