@@ -14,11 +14,11 @@ export class Server {
   }
 
   // Ends when the server answers. A second start takes the same state and port.
-  async start() {
+  async start(...more) {
     const listen = `127.0.0.1:${this.port}`;
     this.process = spawn(
       shoal,
-      ["server", "--state", join(this.dir, "state"), "--listen", listen],
+      ["server", "--state", join(this.dir, "state"), "--listen", listen, ...more],
       {
         env: { PATH: process.env.PATH, HOME: this.dir, SHOAL_HOME: join(this.dir, "home") },
         stdio: ["ignore", "pipe", "pipe"],

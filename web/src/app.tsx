@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Me, session, whenSignedOut } from "./lib/api";
 import { jobs } from "./lib/jobs";
 import { type Connection, live } from "./lib/live";
+import { comeBack, RETURN } from "./lib/provider";
 import { go, usePlace } from "./lib/router";
 import { t } from "./lib/strings";
 import { AccountPage } from "./pages/account";
@@ -18,17 +19,24 @@ const TABS = new Set(["overview", "curves", "logs", "events", "files", "file"]);
 
 export function App() {
   const [me, setMe] = useState<Me>();
-  const [checked, setChecked] = useState(!session.token);
+  const [checked, setChecked] = useState(false);
+  const [error, setError] = useState<unknown>();
   useEffect(() => {
     whenSignedOut(() => setMe(undefined));
-    if (!session.token) return;
-    api
-      .me()
-      .then(setMe, () => undefined)
-      .finally(() => setChecked(true));
+    void signInAgain();
   }, []);
+  // With the token of the tab, or the code with which the browser comes back from a provider.
+  const signInAgain = async () => {
+    try {
+      if (location.pathname === RETURN) await comeBack(new URLSearchParams(location.search));
+      if (session.token) setMe(await api.me());
+    } catch (problem) {
+      setError(problem);
+    }
+    setChecked(true);
+  };
   if (!checked) return null;
-  if (!me) return <SignIn onSignedIn={setMe} />;
+  if (!me) return <SignIn onSignedIn={setMe} error={error} />;
   const signOut = () => {
     session.clear();
     live.close();

@@ -174,7 +174,15 @@ const id = encodeURIComponent;
 export const api = {
   me: () => get<Me>("/me"),
   server: () => get<{ version: string; default_engine: string }>("/server"),
-  signIns: () => get<{ methods: string[] }>("/sign-in"),
+  signIns: () => get<{ methods: string[]; issuer?: string }>("/sign-in"),
+  beginSignIn: async (redirect: string) =>
+    (
+      await request("/sign-in/code", { method: "POST", json: { redirect_uri: redirect } })
+    ).json() as Promise<{ url: string; state: string; binding: string }>,
+  finishSignIn: async (state: string, binding: string, code: string) =>
+    (
+      await request("/sign-in/code/token", { method: "POST", json: { state, binding, code } })
+    ).json() as Promise<{ token: string }>,
   jobs: (
     fields: { limit?: number; after?: string; state?: string; team?: string; name?: string },
     signal?: AbortSignal,

@@ -1,11 +1,15 @@
 import { useState } from "preact/hooks";
 import { api, type Me, session } from "../lib/api";
+import { leave } from "../lib/provider";
 import { t } from "../lib/strings";
-import { Fault } from "../parts/controls";
+import { Fault, useLoad } from "../parts/controls";
 
-export function SignIn({ onSignedIn }: { onSignedIn: (me: Me) => void }) {
+export function SignIn(properties: { onSignedIn: (me: Me) => void; error: unknown }) {
+  const { onSignedIn } = properties;
   const [token, setToken] = useState("");
-  const [error, setError] = useState<unknown>();
+  const [error, setError] = useState(properties.error);
+  const ways = useLoad("sign-in", api.signIns);
+  const issuer = ways.value?.issuer;
   const enter = async (event: Event) => {
     event.preventDefault();
     session.set(token.trim());
@@ -21,6 +25,13 @@ export function SignIn({ onSignedIn }: { onSignedIn: (me: Me) => void }) {
       <h1>
         <img src="/icon.svg" alt="" width="28" height="28" /> Shoal
       </h1>
+      {issuer && (
+        <p>
+          <button type="button" class="main" onClick={() => leave().catch(setError)}>
+            {t("signInAt", { place: new URL(issuer).host })}
+          </button>
+        </p>
+      )}
       <form onSubmit={(event) => void enter(event)}>
         <label for="token">{t("token")}</label>
         <input
@@ -33,7 +44,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (me: Me) => void }) {
         />
         <p class="dim">{t("tokenHint")}</p>
         <Fault error={error} />
-        <button type="submit" class="main">
+        <button type="submit" class={issuer ? "" : "main"}>
           {t("signIn")}
         </button>
       </form>
