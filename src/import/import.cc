@@ -89,6 +89,10 @@ Result<std::optional<ImportedJob>> ImportText(std::string_view text, const std::
   }
   const std::vector<const Node*> flat = ListDocuments(&documents);
   const std::vector<JobDocument> jobs = FindJobDocuments(flat);
+  if (jobs.empty()) {
+    job::Errors script(file, {});
+    if (ReportScript(text, flat, &script)) return script.ToStatus();
+  }
   // ParseJob reports errors of a job file, which has one document.
   if (!errors.empty() && jobs.empty() && !HasLineThatBegins(text, "apiVersion:"))
     return std::optional<ImportedJob>();

@@ -118,6 +118,26 @@ std::string WithArticle(const std::string& format) {
   return (vowel ? "an " : "a ") + format;
 }
 
+bool ReportScript(std::string_view text, const std::vector<const Node*>& documents,
+                  job::Errors* errors) {
+  const bool map = !documents.empty() && documents.front()->kind == Node::Kind::kMap;
+  if (!text.starts_with("#!") || map) return false;
+  constexpr std::pair<const char*, const char*> kOthers[] = {
+      {"PBS", "PBS"}, {"BSUB", "LSF"},      {"$ -", "Grid Engine"}, {"PJM", "PJM"},
+      {"OAR", "OAR"}, {"COBALT", "Cobalt"}, {"flux:", "Flux"},      {"MSUB", "Moab"},
+  };
+  std::string system;
+  for (const auto& [word, name] : kOthers) {
+    if (text.find("\n#" + std::string(word)) != std::string_view::npos) system = name;
+  }
+  errors->Add({1, 1}, "",
+              (system.empty() ? "got a script without lines for a batch system"
+                              : "got a batch script of " + system) +
+                  ", expected one of Slurm (#SBATCH) or a job file: write its options as #SBATCH "
+                  "lines, or run it by a job file with command: [bash, FILE]");
+  return true;
+}
+
 std::vector<const Node*> ListDocuments(std::vector<Node>* documents) {
   std::erase_if(*documents, [](const Node& one) { return one.kind == Node::Kind::kNull; });
   for (Node& document : *documents) {

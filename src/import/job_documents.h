@@ -43,6 +43,11 @@ void ReportNoKnownJob(const std::vector<const job::Node*>& documents, job::Error
 // "{{ … }}" are no YAML; ReportTemplate adds the error that says how to render it.
 bool IsTemplate(std::string_view text);
 void ReportTemplate(std::string_view text, job::Errors* errors);
+// Adds an error if the text is a script, of a shell or for another batch system than Slurm (PBS,
+// LSF, Grid Engine …); else false. `documents`: what the text is as YAML; a job file may begin with
+// "#!", too.
+bool ReportScript(std::string_view text, const std::vector<const job::Node*>& documents,
+                  job::Errors* errors);
 // Adds an error if a document is a pod of Marathon (v2/pods), which is no app; else false.
 bool ReportMarathonPod(const std::vector<const job::Node*>& documents, job::Errors* errors);
 // Reports the documents that are not the selected job as losses.

@@ -85,6 +85,17 @@ TEST(EntryPoint, ThatOfAnotherImageIsRefused) {
   EXPECT_EQ(ErrorOf(app("a", "one") + app("b", "one")), "");
 }
 
+TEST(Documents, ScriptsOfOtherSystemsAreNamed) {
+  EXPECT_NE(ErrorOf("#!/bin/bash\n#PBS -l select=2\ncd x\nmpirun ./a\n")
+                .find("got a batch script of PBS, expected one of Slurm"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf("#!/bin/sh\n#$ -N a\nif [ a = b ]; then c: [; fi\n").find("Grid Engine"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf("#!/bin/sh\necho a\n").find("got a script without lines"), std::string::npos);
+  const auto own = ImportText("#!/usr/bin/env -S shoal run\ncommand: [a]\n", "f.yaml");
+  EXPECT_TRUE(own.ok() && !own->has_value());
+}
+
 TEST(Documents, ErrorsOfOneOfSeveralDocumentsAreSaid) {
   const std::string error = ErrorOf(
       "apiVersion: v1\nkind: Service\n---\napiVersion: batch.volcano.sh/v1alpha1\n"

@@ -167,8 +167,9 @@ class ScriptAnalyzer {
         ReadStep(command, static_cast<size_t>(later - command.words.begin()));
     }
     if (program == "bash" || program == "sh") ReadShellText(command, depth);
-    info_.mpirun = info_.mpirun || program == "mpirun" || program == "mpiexec" ||
-                   program == "orterun" || program == "mpiexec.hydra";
+    // Debian has mpirun.openmpi and mpiexec.mpich, Intel mpiexec.hydra.
+    const std::string kind = program.substr(0, program.find('.'));
+    info_.mpirun |= kind == "mpirun" || kind == "mpiexec" || program == "orterun";
     info_.reads_files |= program == "module" || program == "ml" || program == "source" ||
                          command.words[0] == "." || program == "spack" || program == "conda";
     if (program != "module" && program != "ml") return;

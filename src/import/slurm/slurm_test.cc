@@ -347,6 +347,14 @@ TEST(SlurmShell, AScriptThatIsStartedAgainKnowsIt) {
   EXPECT_EQ(Told("-n 1", "echo $SLURM_RESTART_COUNT"), Told("-n 1", "echo"));
 }
 
+TEST(SlurmScript, VariantsOfMpirunStartRanks) {
+  for (const char* program : {"mpirun.openmpi", "mpiexec.mpich", "mpiexec.hydra", "/opt/mpirun"}) {
+    const job::Job job = Lines("-N 2 --ntasks-per-node=4", std::string(program) + " ./a");
+    EXPECT_EQ(job.framework, job::Framework::kMpi) << program;
+  }
+  EXPECT_EQ(Lines("-n 1", "mpirunner ./a").framework, job::Framework::kGeneric);
+}
+
 TEST(SlurmScript, VariablesMayComeFromModules) {
   EXPECT_NE(Told("-n 1", "module load orca\n$ORCA_DIR/orca a").find("or has from a module"),
             std::string::npos);
