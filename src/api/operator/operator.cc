@@ -5,21 +5,20 @@
 #include <utility>
 
 #include "api/operator/due_queue.h"
+#include "api/operator/event_follower.h"
 #include "api/operator/kube_objects.h"
 #include "api/operator/operator_lease.h"
 #include "api/operator/server_jobs.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "controller/groups/group_record.h"
 #include "controller/supervisor/supervisor.h"
-#include "rendezvous/protocol/job_event.h"
 
 namespace shoal::api {
 namespace {
 
 using engine::kubernetes::KubeClient;
 
-// Events of a job's tasks come in bursts: one status for all of a burst.
+// Events of a job come in bursts: one status for all of a burst.
 constexpr Duration kTaskDelay = std::chrono::milliseconds(300);
 constexpr Duration kNoLeasePause = std::chrono::seconds(1);
 
@@ -37,6 +36,7 @@ class ClusterOperator final : public Operator {
       : options_(options), clock_(options.backend->clock) {}
   ~ClusterOperator() override {
     observed_.reset();
+    stored_.reset();
     {
       const MutexLock lock(mu_);
       ending_ = true;
@@ -60,7 +60,7 @@ class ClusterOperator final : public Operator {
     reconciler_ = std::make_unique<Reconciler>(ReconcilerOptions{
         objects_.get(), jobs_.get(), clock_, options_.backend->store->store_id()});
     lease_ = std::make_unique<OperatorLease>(options_.backend->store->store_id());
-    ObserveJobs();
+    TRY(ObserveJobs());
     AddScopes(teams);
     worker_ = std::thread([this] { Work(); });
     electing_ = std::thread([this] { Elect(); });
@@ -117,26 +117,21 @@ class ClusterOperator final : public Operator {
 
   void Look(const ResourceKey& key) { queue_.Add(key, clock_->Now()); }
 
-  // Called on the supervisor's thread.
-  void ObserveJobs() {
+  // ---- Events of jobs ----
+
+  // States and tasks are looked at when they are stored, and the end of a job also when its
+  // resources are removed.
+  Status ObserveJobs() {
+    const auto changed = [this](const std::string& id) {
+      if (const auto key = reconciler_->KeyOf(id)) queue_.Add(*key, clock_->Now() + kTaskDelay);
+    };
+    TRY_ASSIGN(stored_, EventFollower::Start(options_.backend->store, changed));
     controller::JobsObserver observer;
-    const auto changed = [this](const std::string& id, Duration delay) {
-      if (const auto key = reconciler_->KeyOf(id)) queue_.Add(*key, clock_->Now() + delay);
-    };
-    observer.on_state = [changed](const std::string& id, controller::JobState, const std::string&) {
-      changed(id, Duration(0));
-    };
-    observer.on_event = [changed](const std::string& id, const rendezvous::JobEvent& event) {
-      using Type = rendezvous::JobEvent::Type;
-      const bool shown = event.type == Type::kTask || event.type == Type::kScaled ||
-                         event.type == Type::kStalled || event.type == Type::kMoving;
-      if (shown) changed(id, kTaskDelay);
-    };
-    observer.on_end = [this, changed](const std::string& id, const controller::JobRecord& record) {
-      const auto group = record.labels.find(controller::kGroupLabel);
-      changed(group == record.labels.end() ? id : group->second, kTaskDelay);
+    observer.on_end = [changed](const std::string& id, const controller::JobRecord&) {
+      changed(id);
     };
     observed_ = options_.backend->supervisor->Observe(std::move(observer));
+    return Status::Ok();
   }
 
   // ---- The worker ----
@@ -233,6 +228,7 @@ class ClusterOperator final : public Operator {
   bool ending_ GUARDED_BY(mu_) = false;
   std::thread worker_;
   std::thread electing_;
+  std::unique_ptr<EventFollower> stored_;
   std::unique_ptr<controller::Supervisor::Observation> observed_;
 };
 
