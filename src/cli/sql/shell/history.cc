@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxFile = size_t{64} << 20;
 
 // One line of the file: backslashes and line ends are escaped.
-std::string Escaped(const std::string& statement) {
+std::string EscapedLine(const std::string& statement) {
   std::string line;
   for (const char c : statement) {
     if (c == '\\') line += '\\';
@@ -28,7 +28,7 @@ std::string Escaped(const std::string& statement) {
   return line;
 }
 
-std::string Unescaped(const std::string& line) {
+std::string UnescapedLine(const std::string& line) {
   std::string statement;
   for (size_t i = 0; i < line.size(); ++i) {
     const bool escape = line[i] == '\\' && i + 1 < line.size();
@@ -50,7 +50,7 @@ Result<History> History::Open(std::filesystem::path file) {
   }
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) history.entries_.push_back(Unescaped(line));
+    if (!line.empty()) history.entries_.push_back(UnescapedLine(line));
   }
   const size_t excess = history.entries_.size() - std::min(history.entries_.size(), kMaxHistory);
   history.entries_.erase(history.entries_.begin(),
@@ -58,7 +58,7 @@ Result<History> History::Open(std::filesystem::path file) {
   // Half again as long as what is read of it, so that it is rarely written anew.
   if (excess > kMaxHistory / 2) {
     std::string kept;
-    for (const std::string& entry : history.entries_) kept += Escaped(entry) + "\n";
+    for (const std::string& entry : history.entries_) kept += EscapedLine(entry) + "\n";
     TRY(WriteFileAtomically(history.file_, kept, 0600, false));
   }
   return history;
@@ -73,7 +73,7 @@ Status History::Add(const std::string& statement) {
   if (file_.empty()) return Status::Ok();
   TRY(MakeDirectories(file_.parent_path()));
   TRY_ASSIGN(const UniqueFd fd, OpenFile(file_, O_WRONLY | O_CREAT | O_APPEND, 0600));
-  return WriteAll(fd.get(), Escaped(statement) + "\n");
+  return WriteAll(fd.get(), EscapedLine(statement) + "\n");
 }
 
 std::optional<size_t> History::Find(std::string_view text, size_t before) const {
