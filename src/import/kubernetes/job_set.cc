@@ -92,7 +92,9 @@ class JobSetReader {
     const auto deadline = std::exchange(limits.deadline, {});
     const auto known = ask_.jobs.find(replicated.name);
     ReplicatedJobOptions ask = known == ask_.jobs.end() ? ReplicatedJobOptions{} : known->second;
-    ask.pod.labels = FindLabels(*spec_, builder_->job()->name, replicated.name);
+    // Not for jobs beyond the most roles, of which each would read the whole set.
+    if (builder_->diagnostics()->ok())
+      ask.pod.labels = FindLabels(*spec_, builder_->job()->name, replicated.name);
     if (!ReadJobSpec(&*spec, ask.role.empty() ? replicated.name : ask.role, ask.pod, builder_))
       return;
     ShareDeadline(deadline, &*spec);
