@@ -60,6 +60,7 @@ class TaskAttempt final : public Attempt {
     *alive_ = false;
     loop_->Cancel(sample_timer_);
     loop_->Cancel(start_timer_);
+    loop_->Cancel(settle_timer_);
   }
 
   void Start() override { TryToStart(Now()); }
@@ -81,6 +82,7 @@ class TaskAttempt final : public Attempt {
   }
 
   void Drain(Duration grace, int signal) override {
+    if (Settle()) return;
     ordered_ = true;
     if (program_) program_->Drain(grace, signal);
     StopWaiting();
@@ -88,10 +90,12 @@ class TaskAttempt final : public Attempt {
   void Drain() override { Drain(grace_, 0); }
   void Interrupt(const std::string& by) override {
     if (!ordered_) interrupted_ = by;
+    if (Settle()) return;
     if (program_) program_->Drain(grace_, 0);
     StopWaiting();
   }
   void Kill() override {
+    if (Settle()) return;
     ordered_ = true;
     if (program_) program_->Kill();
     StopWaiting();
@@ -323,10 +327,30 @@ class TaskAttempt final : public Attempt {
 
   // ---- The end ----
 
+  // An engine that signals all processes of a task may reach the program first: a good end is
+  // reported once the launcher would have heard.
   void ProgramEnded(const host::ProcessExit& exit) {
-    ended_ = true;
     if (exit.signaled_externally && !ordered_ && interrupted_.empty())
       interrupted_ = "its processes were told to stop by a signal";
+    exit_ = exit;
+    if (exit.ok() && !ordered_ && interrupted_.empty() && spec_.settle > Duration(0)) {
+      settle_timer_ = loop_->After(spec_.settle, [this] { Settle(); });
+    } else {
+      Conclude();
+    }
+  }
+
+  // Ends the wait for a signal; false if there is none.
+  bool Settle() {
+    if (settle_timer_ == 0) return false;
+    loop_->Cancel(std::exchange(settle_timer_, 0));
+    Conclude();
+    return true;
+  }
+
+  void Conclude() {
+    const host::ProcessExit exit = *exit_;
+    ended_ = true;
     ready_check_.reset();
     port_watcher_.reset();
     RemoveTaskDirectories(Paths());
@@ -386,7 +410,8 @@ class TaskAttempt final : public Attempt {
     int process = 0;  // its local rank
   } last_output_;
   net::Loop::Id sample_timer_ = 0;
-  net::Loop::Id start_timer_ = 0;  // while the disk is full
+  net::Loop::Id start_timer_ = 0;   // while the disk is full
+  net::Loop::Id settle_timer_ = 0;  // while the good end in `exit_` waits for a signal
   std::unique_ptr<Program> program_;
   std::unique_ptr<ReadyCheck> ready_check_;
   std::unique_ptr<PortConflictWatcher> port_watcher_;

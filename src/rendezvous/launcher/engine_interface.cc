@@ -17,6 +17,11 @@ std::string LocalNodeName() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+Duration SignalSpread() {
+  // Slurm's scancel and requeue go through the processes of a step, one after another.
+  return std::getenv("SLURM_STEP_ID") != nullptr ? std::chrono::milliseconds(100) : Duration(0);
+}
+
 int ExitCodeForEngine(int exit_code) {
   const char* const file = std::getenv(job::kExcludedFileVariable);
   if (exit_code != job::kExitHostExcluded || file == nullptr) return exit_code;
