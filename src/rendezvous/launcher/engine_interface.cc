@@ -18,8 +18,8 @@ std::string LocalNodeName() {
 }
 
 Duration SignalSpread() {
-  // Slurm's scancel and requeue go through the processes of a step, one after another.
-  return std::getenv("SLURM_STEP_ID") != nullptr ? std::chrono::milliseconds(100) : Duration(0);
+  // Slurm and Mesos go through the processes of a task, one after another.
+  return std::getenv("SHOAL_SIGNALS_ALL") != nullptr ? std::chrono::milliseconds(100) : Duration(0);
 }
 
 int ExitCodeForEngine(int exit_code) {

@@ -15,8 +15,8 @@ std::string LocalNodeName();
 // from a file, whose name is in job::kExcludedFileVariable, and want 0 then.
 int ExitCodeForEngine(int exit_code);
 
-// The time within which the engine signals all processes of a task that it ends, not the launcher
-// alone; 0 if it signals the launcher.
+// The time within which an engine signals all processes of a task that it ends, if its variable
+// SHOAL_SIGNALS_ALL says that it does; 0 if it signals the launcher alone.
 Duration SignalSpread();
 
 }  // namespace shoal::rendezvous
