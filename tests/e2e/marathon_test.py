@@ -186,6 +186,18 @@ class EndToEnd(MarathonTest):
         urllib.request.urlopen(request).close()
         self.assertIn("was removed from Marathon by another party", self.finish(process, code=1))
 
+    def test_what_somebody_scales_down_is_scaled_up_again(self):
+        """`POST /v2/tasks/delete?scale=true`, of a worker and then of the coordinator."""
+        process = self.start_job(SLEEP % 3)
+        self.running(process)
+        for role in ("worker", "coordinator"):
+            launches = self.launches()
+            app = next(app for app in self.marathon.scheduler.apps.values() if app.id.endswith("/" + role))
+            body = json.dumps({"ids": [next(iter(app.tasks.values())).id]}).encode()
+            urllib.request.urlopen(f"{self.marathon.url}/v2/tasks/delete?scale=true&force=true", body).close()
+            self.wait_for(lambda begun=launches: self.launches() > begun or process.poll() is not None)
+        self.finish(process)
+
     def test_stop_removes_the_group(self):
         process = self.start_job(SLEEP % 600)
         self.running(process)

@@ -172,9 +172,8 @@ class StopRequestSender {
   // Continues a stopped coordinator with SIGCONT, if its process can be signalled from here.
   Status ContinueCoordinator(const JobRecord& job) {
     TRY_ASSIGN(engine::Engine* const engine, session_->engine(job.engine));
-    if (!engine->UsesPids() || !SharesPids(job.owner)) return Status::Ok();
-    const auto place = engine::ReadCoordinatorLocation(id_, session_->home().job_dir(id_).string());
-    if (place.ok() && place->pid > 1) (void)::kill(static_cast<pid_t>(place->pid), SIGCONT);
+    if (SharesPids(job.owner))
+      engine::ContinueCoordinator(*engine, id_, session_->home().job_dir(id_).string());
     return Status::Ok();
   }
 

@@ -8,6 +8,7 @@
 #include "base/access/directory_owner.h"
 #include "controller/files/state_home.h"
 #include "controller/store/file_watch.h"
+#include "engine/tasks/coordinator_location.h"
 #include "job/execution/job_dir.h"
 
 namespace shoal::controller {
@@ -141,6 +142,12 @@ void CoordinatorLink::Close() {
   client_.reset();
   output_downloader_.reset();
   file_uploader_.reset();
+}
+
+void CoordinatorLink::Ask(Command command) {
+  if (options_.shared)
+    engine::ContinueCoordinator(*options_.engine, options_.id, options_.dir.string());
+  Send(std::move(command));
 }
 
 void CoordinatorLink::Send(Command command) {

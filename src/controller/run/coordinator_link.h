@@ -74,6 +74,8 @@ class CoordinatorLink {
   void Close();
 
   void Send(Command command);
+  // Sends what a person asks for; first continues a coordinator that a signal has stopped.
+  void Ask(Command command);
   void AckVerdict();
   // Sends the command at once; false if no client is connected.
   bool Kill(const std::string& reason);

@@ -484,7 +484,7 @@ void Run::Drain(const std::string& reason) {
   if (phase_ == Phase::kWaiting || (coordinator_.starting() && !coordinator_.connected_once()))
     return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
   if (queued_ && options_.engine->HasOwnQueue()) return End(JobState::kCancelled, reason);
-  coordinator_.Send([reason](rendezvous::CoordinatorClient* client) { client->Drain(reason); });
+  coordinator_.Ask([reason](rendezvous::CoordinatorClient* client) { client->Drain(reason); });
   if (stopped_) CancelWhileStopped();
 }
 
@@ -509,7 +509,7 @@ void Run::Suspend(const std::string& reason) {
   if (phase_ == Phase::kWaiting || queued ||
       (coordinator_.starting() && !coordinator_.connected_once()))
     return End(JobState::kSuspended, reason);
-  coordinator_.Send([reason](rendezvous::CoordinatorClient* client) { client->Suspend(reason); });
+  coordinator_.Ask([reason](rendezvous::CoordinatorClient* client) { client->Suspend(reason); });
 }
 
 void Run::Scale(const std::string& role, int replicas, const std::string& reason,

@@ -254,6 +254,7 @@ class Executor {
     std::vector<std::string> env = WithoutMarathon(CurrentEnvironment());
     if (const std::string host = Variable("HOST"); !host.empty())
       env.push_back(std::string(kNodeVariable) + "=" + host);
+    env.emplace_back("SHOAL_SIGNALS_ALL=1");  // Mesos does (rendezvous/launcher/engine_interface.h)
     if (task.resources.gpu > 0) env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Mesos leases them
     const TaskIdentity place{desired_state_.job_id, job_dir_, role_, life.key.second,
                              life.incarnation};

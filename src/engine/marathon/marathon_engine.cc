@@ -97,7 +97,7 @@ class MarathonEngine final : public AgentEngine<MarathonJob, JobEntry>, public E
   std::vector<TaskEvent> ApplyApps(const std::string& job_id,
                                    const std::vector<marathon::App>& apps,
                                    const std::map<MarathonJob::Key, std::string>& running,
-                                   std::vector<std::string>* surplus, bool* group_shrinks);
+                                   std::vector<std::string>* surplus, bool* group_differs);
   void Listen(Cluster* cluster) REQUIRES(mu_);
   Result<Cluster*> ClusterOf(const job::Marathon& settings);
   // The cluster of another controller's job, by the records in the job's directory.
@@ -167,8 +167,8 @@ void MarathonEngine::PollJob(const std::string& job_id) {
   const auto apps = api->AppsOf(job_id);
   if (!apps.ok()) return LogInfo("{}", apps.status().message());  // state unknown: no change
   std::vector<std::string> surplus;
-  bool group_shrinks = false;
-  std::vector<TaskEvent> events = ApplyApps(job_id, *apps, running, &surplus, &group_shrinks);
+  bool group_differs = false;
+  std::vector<TaskEvent> events = ApplyApps(job_id, *apps, running, &surplus, &group_differs);
   if (waits) {
     const auto queue = api->Queue();
     const MutexLock lock(mu_);
@@ -182,7 +182,7 @@ void MarathonEngine::PollJob(const std::string& job_id) {
   if (!surplus.empty()) {
     const auto killed = api->KillTasks(surplus, true);
     if (!killed.ok()) LogInfo("{}", killed.status().message());
-  } else if (group_shrinks) {  // and it was applied by us
+  } else if (group_differs) {  // and it was applied by us
     if (const Status sent = SendGroup(job_id); !sent.ok()) LogInfo("{}", sent.message());
   }
 }
@@ -190,7 +190,7 @@ void MarathonEngine::PollJob(const std::string& job_id) {
 std::vector<TaskEvent> MarathonEngine::ApplyApps(
     const std::string& job_id, const std::vector<marathon::App>& apps,
     const std::map<MarathonJob::Key, std::string>& running, std::vector<std::string>* surplus,
-    bool* group_shrinks) {
+    bool* group_differs) {
   const MutexLock lock(mu_);
   const auto entry = jobs_.find(job_id);
   if (entry == jobs_.end() || entry->second.job->stopping()) return {};
@@ -205,8 +205,8 @@ std::vector<TaskEvent> MarathonEngine::ApplyApps(
   }
   const std::vector<TaskEvent> lost = job->ReconcileApps(apps, running, said_);
   events.insert(events.end(), lost.begin(), lost.end());
-  *surplus = job->Surplus(apps, group_shrinks);
-  *group_shrinks = *group_shrinks && !job->settings().job_id.empty();
+  *surplus = job->Surplus(apps, group_differs);
+  *group_differs = *group_differs && !job->settings().job_id.empty();
   return events;
 }
 

@@ -259,10 +259,24 @@ json::object MarathonJob::Group(const std::string& program) const {
   return MakeGroup(settings_, needs, program);
 }
 
-std::vector<std::string> MarathonJob::Surplus(const std::vector<App>& apps, bool* group_shrinks) {
+bool MarathonJob::IsScaledDown(const std::vector<App>& apps) const {
+  for (const auto& [role, need] : needs_) {
+    const auto app = std::find_if(apps.begin(), apps.end(),
+                                  [&role](const App& one) { return one.role == role; });
+    const int there = app == apps.end() ? 0 : app->instances;
+    if (there >= need.instances) continue;
+    LogWarning("job {}: another party scaled {} to {} instances; it is set to {} again", id_, role,
+               there, need.instances);
+    return true;
+  }
+  return false;
+}
+
+std::vector<std::string> MarathonJob::Surplus(const std::vector<App>& apps, bool* group_differs) {
   std::vector<std::string> surplus;
   const std::set<std::string> needed = NeededTasks();
-  shrinks_ = *group_shrinks = false;
+  shrinks_ = false;
+  *group_differs = IsScaledDown(apps);
   for (const App& app : apps) {
     const auto need = needs_.find(app.role);
     if (need == needs_.end()) continue;
@@ -274,7 +288,7 @@ std::vector<std::string> MarathonJob::Surplus(const std::vector<App>& apps, bool
     shrinks_ = true;
     if (app.tasks.size() <= static_cast<size_t>(wanted)) {
       sent = wanted;
-      *group_shrinks = true;
+      *group_differs = true;
     }
     for (const MesosTask& task : app.tasks) {
       if (extra <= 0) break;

@@ -62,9 +62,10 @@ class MarathonJob {
   // are killed, because Marathon would choose the tasks itself.
   json::object Group(const std::string& program) const;
   // Mesos tasks to kill: those above an app's required count that hold no needed slot. Empty while
-  // one of them is still ending. `group_shrinks` is set if an app has a larger instance count than
-  // it needs but no Mesos task to kill, so that `Group` must be sent again.
-  std::vector<std::string> Surplus(const std::vector<App>& apps, bool* group_shrinks);
+  // one of them is still ending. `group_differs` is set if `Group` must be sent again: an app has a
+  // larger instance count than it needs but no Mesos task to kill, or another party scaled it down
+  // or removed it.
+  std::vector<std::string> Surplus(const std::vector<App>& apps, bool* group_differs);
 
   std::vector<TaskStatus> List() const;
   std::string MesosTaskOf(const std::string& role, int index) const;
@@ -97,6 +98,8 @@ class MarathonJob {
   // Counts Mesos tasks that ended before they acquired a slot; gives the role up after several.
   std::vector<TaskEvent> CountFailures(const App& app);
   std::set<std::string> NeededTasks() const;
+  // Whether an app has fewer instances than it needs, or is missing; logs it.
+  bool IsScaledDown(const std::vector<App>& apps) const;
 
   const std::string id_;
   const std::string dir_;

@@ -224,6 +224,9 @@ class JobTest : public testing::Test {
     for (const std::string& id : tasks) app.tasks.push_back({id, "n1", "TASK_RUNNING"});
     return app;
   }
+  static std::vector<App> WithCoordinator(App workers) {
+    return {App{"/shoal/job-1/coordinator", "coordinator", "", 1, {}, {}}, std::move(workers)};
+  }
   int64_t Instances() {
     return AppOf(job_->Group("/opt/shoal"), "worker").at("instances").as_int64();
   }
@@ -271,13 +274,15 @@ TEST_F(JobTest, ItShrinksByTasksThatNobodyNeeds) {
   WriteDesired(2);
   bool shrinks = false;
   EXPECT_EQ(Instances(), 3);
-  EXPECT_THAT(job_->Surplus({WorkerApp(3, {"w.0", "w.2", "w.1"})}, &shrinks), IsEmpty());
+  EXPECT_THAT(job_->Surplus(WithCoordinator(WorkerApp(3, {"w.0", "w.2", "w.1"})), &shrinks),
+              IsEmpty());
   EXPECT_TRUE(job_->Waits());
   Write("worker", 2, 0, TaskPhase::kEnded, "w.2");
   (void)job_->ReadEvents();
-  EXPECT_THAT(job_->Surplus({WorkerApp(3, {"w.0", "w.2", "w.1"})}, &shrinks), ElementsAre("w.2"));
+  EXPECT_THAT(job_->Surplus(WithCoordinator(WorkerApp(3, {"w.0", "w.2", "w.1"})), &shrinks),
+              ElementsAre("w.2"));
   EXPECT_FALSE(shrinks);
-  EXPECT_THAT(job_->Surplus({WorkerApp(2, {"w.0", "w.1"})}, &shrinks), IsEmpty());
+  EXPECT_THAT(job_->Surplus(WithCoordinator(WorkerApp(2, {"w.0", "w.1"})), &shrinks), IsEmpty());
   EXPECT_EQ(Instances(), 2);
 }
 
@@ -285,9 +290,21 @@ TEST_F(JobTest, ItShrinksByInstancesThatNeverBegan) {
   WriteDesired(3);
   WriteDesired(1);
   bool shrinks = false;
-  EXPECT_THAT(job_->Surplus({WorkerApp(3, {})}, &shrinks), IsEmpty());
+  EXPECT_THAT(job_->Surplus(WithCoordinator(WorkerApp(3, {})), &shrinks), IsEmpty());
   EXPECT_TRUE(shrinks);
   EXPECT_EQ(Instances(), 1);
+}
+
+TEST_F(JobTest, WhatAnotherPartyScalesDownIsSentAgain) {
+  WriteDesired(2);
+  bool differs = false;
+  EXPECT_THAT(job_->Surplus(WithCoordinator(WorkerApp(2, {"w.0", "w.1"})), &differs), IsEmpty());
+  EXPECT_FALSE(differs);
+  EXPECT_THAT(job_->Surplus(WithCoordinator(WorkerApp(1, {"w.0"})), &differs), IsEmpty());
+  EXPECT_TRUE(differs);
+  EXPECT_EQ(Instances(), 2);
+  EXPECT_THAT(job_->Surplus({WorkerApp(2, {"w.0", "w.1"})}, &differs), IsEmpty());
+  EXPECT_TRUE(differs);  // the coordinator's app is gone
 }
 
 TEST_F(JobTest, ARoleWhoseMesosTasksEndBeforeTheyBeginIsGivenUp) {

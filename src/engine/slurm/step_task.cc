@@ -159,7 +159,8 @@ Result<int> RunStepTask(const std::string& file, const std::string& allocation) 
   const TaskIdentity place{step->job_id, job_dir, record.desired.role, record.desired.index,
                            record.incarnation};
   std::vector<std::string> env = WithoutSlurm(CurrentEnvironment());
-  env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Slurm leases them (cli/internal/prepare.cc)
+  env.emplace_back("SHOAL_GPUS_GIVEN=1");   // Slurm leases them (cli/internal/prepare.cc)
+  env.emplace_back("SHOAL_SIGNALS_ALL=1");  // Slurm does (rendezvous/launcher/engine_interface.h)
   if (const char* const node = std::getenv("SLURMD_NODENAME"); node != nullptr)
     env.emplace_back(std::string(kNodeVariable) + "=" + node);
   SpawnSpec spec = MakeSpawnSpec(place, record.desired, std::move(env));

@@ -1,5 +1,8 @@
 #include "engine/tasks/coordinator_location.h"
 
+#include <sys/types.h>
+
+#include <csignal>
 #include <filesystem>
 
 #include "base/access/directory_owner.h"
@@ -26,6 +29,13 @@ Result<CoordinatorLocation> ReadCoordinatorLocation(const std::string& job_id,
   if (port <= 0 || port > UINT16_MAX || pid <= 0 || pid > INT32_MAX)
     return DataLoss(path.string() + ": port or pid is out of range");
   return CoordinatorLocation{{host, static_cast<uint16_t>(port)}, pid};
+}
+
+void ContinueCoordinator(const Engine& engine, const std::string& job_id,
+                         const std::string& job_dir) {
+  if (!engine.UsesPids()) return;
+  const auto place = ReadCoordinatorLocation(job_id, job_dir);
+  if (place.ok() && place->pid > 1) (void)::kill(static_cast<pid_t>(place->pid), SIGCONT);
 }
 
 }  // namespace shoal::engine

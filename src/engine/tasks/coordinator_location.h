@@ -19,4 +19,9 @@ struct CoordinatorLocation {
 Result<CoordinatorLocation> ReadCoordinatorLocation(const std::string& job_id,
                                                     const std::string& job_dir);
 
+// Continues a coordinator that a signal has stopped (SIGSTOP, a debugger) with SIGCONT, so that it
+// hears a request. Only of engines that identify tasks by pid, in the PID namespace of the caller.
+void ContinueCoordinator(const Engine& engine, const std::string& job_id,
+                         const std::string& job_dir);
+
 }  // namespace shoal::engine

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -41,6 +42,33 @@ std::vector<std::string> WatchedLines(const StartMessage& start) {
   return lines;
 }
 
+// An end that is reported later, or as soon as the program is to end.
+class DelayedEnd {
+ public:
+  explicit DelayedEnd(net::Loop* loop) : loop_(loop) {}
+  ~DelayedEnd() { loop_->Cancel(timer_); }
+  DelayedEnd(const DelayedEnd&) = delete;
+  DelayedEnd& operator=(const DelayedEnd&) = delete;
+
+  void Start(Duration delay, std::function<void()> report) {
+    report_ = std::move(report);
+    timer_ = loop_->After(delay, [this] { (void)Conclude(); });
+  }
+  // Reports it now; false if there is none.
+  bool Conclude() {
+    if (!report_) return false;
+    loop_->Cancel(std::exchange(timer_, 0));
+    const std::function<void()> report = std::exchange(report_, nullptr);
+    report();
+    return true;
+  }
+
+ private:
+  net::Loop* const loop_;
+  net::Loop::Id timer_ = 0;
+  std::function<void()> report_;
+};
+
 // Start creates the directories and the program, which may wait for disk space; then output,
 // reports, readiness, port conflicts and activity are forwarded to the callbacks, until the
 // program's end is complete and on_end is called once.
@@ -54,7 +82,8 @@ class TaskAttempt final : public Attempt {
         processes_(std::max(1, static_cast<int>(spec_.start.processes.size()))),
         output_(processes_, WatchedLines(spec_.start)),
         activity_(Now()),
-        looked_(Now()) {}
+        looked_(Now()),
+        delayed_end_(loop) {}
 
   ~TaskAttempt() override {
     *alive_ = false;
@@ -81,6 +110,7 @@ class TaskAttempt final : public Attempt {
   }
 
   void Drain(Duration grace, int signal) override {
+    if (delayed_end_.Conclude()) return;
     ordered_ = true;
     if (program_) program_->Drain(grace, signal);
     StopWaiting();
@@ -88,10 +118,12 @@ class TaskAttempt final : public Attempt {
   void Drain() override { Drain(grace_, 0); }
   void Interrupt(const std::string& by) override {
     if (!ordered_) interrupted_ = by;
+    if (delayed_end_.Conclude()) return;
     if (program_) program_->Drain(grace_, 0);
     StopWaiting();
   }
   void Kill() override {
+    if (delayed_end_.Conclude()) return;
     ordered_ = true;
     if (program_) program_->Kill();
     StopWaiting();
@@ -213,9 +245,8 @@ class TaskAttempt final : public Attempt {
     // at about the same time.
     calls.on_end = [this, metrics](const host::ProcessExit& exit) {
       metrics->Finish(Now());
-      exit_ = exit;
-      loop_->Post([this, alive = alive_] {
-        if (*alive) ProgramEnded(*exit_);
+      loop_->Post([this, exit, alive = alive_] {
+        if (*alive) ProgramEnded(exit);
       });
     };
     TRY_ASSIGN(program_,
@@ -323,10 +354,15 @@ class TaskAttempt final : public Attempt {
 
   // ---- The end ----
 
-  void ProgramEnded(const host::ProcessExit& exit) {
-    ended_ = true;
+  // An engine that signals all processes of a task may reach the program first: a good end is
+  // reported once the launcher would have heard.
+  void ProgramEnded(const host::ProcessExit& exit, bool settled = false) {
     if (exit.signaled_externally && !ordered_ && interrupted_.empty())
       interrupted_ = "its processes were told to stop by a signal";
+    const bool good = exit.ok() && !ordered_ && interrupted_.empty();
+    if (good && !settled && spec_.settle > Duration(0))
+      return delayed_end_.Start(spec_.settle, [this, exit] { ProgramEnded(exit, true); });
+    ended_ = true;
     ready_check_.reset();
     port_watcher_.reset();
     RemoveTaskDirectories(Paths());
@@ -366,7 +402,6 @@ class TaskAttempt final : public Attempt {
 
   TaskOutput output_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::optional<host::ProcessExit> exit_;
   bool ordered_ = false;     // the coordinator has asked it to end
   std::string interrupted_;  // another stop request, before that
   int log_rule_ = -1;        // index of the first on_log rule that matched
@@ -387,6 +422,7 @@ class TaskAttempt final : public Attempt {
   } last_output_;
   net::Loop::Id sample_timer_ = 0;
   net::Loop::Id start_timer_ = 0;  // while the disk is full
+  DelayedEnd delayed_end_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<ReadyCheck> ready_check_;
   std::unique_ptr<PortConflictWatcher> port_watcher_;

@@ -19,6 +19,7 @@
 #include "host/process/isolation.h"
 #include "host/process/process_tree.h"
 #include "net/event_loop.h"
+#include "rendezvous/launcher/engine_interface.h"
 #include "rendezvous/protocol/messages.h"
 
 namespace shoal::rendezvous {
@@ -35,6 +36,8 @@ struct AttemptSpec {
   host::Isolation isolation;
   bool trust_reported_conflict =
       false;  // accept "address in use" in the last line as a port conflict
+  // For how long a good end waits for a signal of the engine (engine_interface.h).
+  Duration settle = SignalSpread();
 };
 
 struct AttemptCallbacks {

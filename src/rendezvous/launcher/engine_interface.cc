@@ -17,6 +17,11 @@ std::string LocalNodeName() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+Duration SignalSpread() {
+  // Slurm and Mesos go through the processes of a task, one after another.
+  return std::getenv("SHOAL_SIGNALS_ALL") != nullptr ? std::chrono::milliseconds(100) : Duration(0);
+}
+
 int ExitCodeForEngine(int exit_code) {
   const char* const file = std::getenv(job::kExcludedFileVariable);
   if (exit_code != job::kExitHostExcluded || file == nullptr) return exit_code;

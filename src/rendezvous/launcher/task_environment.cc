@@ -12,7 +12,8 @@ namespace {
 // Variables that the engine's own objects set, and injected faults, which are the launcher's.
 // Programs that find JOB_COMPLETION_INDEX would take themselves for part of a Kubernetes Indexed
 // Job, which every Shoal pod is.
-constexpr std::string_view kNotInherited[] = {"JOB_COMPLETION_INDEX", "SHOAL_FAULTS"};
+constexpr std::string_view kNotInherited[] = {"JOB_COMPLETION_INDEX", "SHOAL_FAULTS",
+                                              "SHOAL_SIGNALS_ALL"};
 
 std::string WithOutput(std::string text, const std::string& output) {
   for (size_t at = 0; (at = text.find(kOutputMark, at)) != std::string::npos; at += output.size())

@@ -24,7 +24,8 @@ TEST(TaskEnvironment, TemporaryDirectoryIsADefault) {
 }
 
 TEST(TaskEnvironment, VariablesOfTheEnginesObjectsAreNotInherited) {
-  const char* const own[] = {"JOB_COMPLETION_INDEX=3", "SHOAL_FAULTS=x=EIO@1", "no-equals",
+  const char* const own[] = {"JOB_COMPLETION_INDEX=3",   "SHOAL_FAULTS=x=EIO@1",
+                             "SHOAL_SIGNALS_ALL=1",      "no-equals",
                              "JOB_COMPLETION_INDEXED=4", nullptr};
   EXPECT_THAT(TaskEnvironment(kPaths).Inherit(own).Build(),
               ElementsAre("JOB_COMPLETION_INDEXED=4"));

@@ -7,6 +7,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "server"))
+import server_harness  # noqa: E402
 
 JOB = """\
 name: lasting
@@ -31,6 +33,30 @@ class InterruptedFrozenTest(harness.JobsTest):
         self.assertEqual(process.wait(30 * harness.PATIENCE), 130)
         self.assertIn("| saved", harness.said(process))
         self.assertEqual(self.state(), "cancelled")
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_ctrl_c(self):
+        process = self.start_job(JOB, "up")
+        self.freeze_coordinator()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(30 * harness.PATIENCE), 130)
+        self.assertIn("| saved", harness.said(process))
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_stop_and_suspend_at_a_server(self):
+        with server_harness.Server(self.home) as server:
+            env = {"SHOAL_SERVER": server.url, "SHOAL_TOKEN": server.admin}
+            for command, state in (("suspend", "suspended"), ("stop", "cancelled")):
+                code, out, err = self.home.run("submit", self.home.write("job.yaml", JOB), "--json", env=env)
+                self.assertEqual(code, 0, err)
+                job = json.loads(out)["id"]
+                self.assertTrue(harness.poll_until(lambda job=job: "up" in self.home.run("logs", job, env=env)[1], 30 * harness.PATIENCE))
+                self.freeze_coordinator()
+                code, out, err = self.home.run(command, job, env=env)
+                self.assertEqual(code, 0, out + err)
+                listed = [json.loads(line) for line in self.home.run("jobs", "--json", env=env)[1].splitlines()]
+                self.assertEqual([one["state"] for one in listed if one["id"] == job], [state])
+            server.stop()
         self.assertEqual(self.home.leftovers(), [])
 
     def test_stop_now_without_a_controller(self):
