@@ -204,7 +204,7 @@ def log_cost(folder):
     over.set()
     watcher.join()
     kept = sum(os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(os.path.join(folder, "home", "jobs"))
-               for name in names if os.path.basename(place) == "logs")
+               for name in names if os.path.basename(place) == "logs" and name.endswith(".log"))  # not the indexes beside them
     if code != 0 or kept != _LOG_BYTES:
         sys.exit(f"shoal run ended with {code}; {kept} of {_LOG_BYTES} bytes of the log were kept")
     cost = [sum(s for (kind, _), s in seen.items() if kind == one) / (_LOG_BYTES / 1e9) for one in ("task", "coordinator", "run")]
