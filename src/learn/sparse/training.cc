@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <numeric>
 #include <thread>
 
 #include "base/log.h"
@@ -29,16 +28,8 @@ constexpr uint64_t kUnexchangedPart = 2;
 constexpr uint64_t kTrainingPart = 16;   // or this part of all that it trains (ADR 280),
 constexpr int kTrainedTimes = 9;         // and earlier where it takes at most a tenth of its time.
 constexpr uint64_t kTurnExamples = 128;  // ADR 201: of a worker, at least, in each of its turns
-constexpr uint64_t kReplayedShare = 16;  // of the examples since the last exchange
 constexpr int kTries = 64;               // to be taken whole, at the end
 constexpr size_t kLine = 64;
-
-uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
-  x += 0x9e37'79b9'7f4a'7c15;
-  x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
-  x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
-  return x ^ (x >> 31);
-}
 
 // The first lines of what will be read soon.
 void Prefetch(const Row& row) {
@@ -90,22 +81,45 @@ uint64_t Training::Rounds() const {
   return most / kMostFeatures + 1;
 }
 
-// The epoch's order of the thread's examples: a function of seed, epoch and shard (Fisher–Yates).
-void Training::ShuffleExamples(Thread& thread) {
-  const size_t size = train_[thread.index].set.size();
-  const uint64_t shard = static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index;
+void Training::DrawOrder(const Thread& thread, uint64_t epoch, std::vector<uint32_t>* order) const {
   const uint64_t before = setup_.meaning.base == nullptr ? 0 : setup_.meaning.base->epochs;
-  uint64_t random =
-      Mix(Mix(static_cast<uint64_t>(setup_.params.seed) + Mix(shard)) + epoch_ + before);
+  DrawExampleOrder(
+      {static_cast<uint64_t>(setup_.params.seed),
+       static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index, epoch + before},
+      train_[thread.index].set.size(), order);
+}
+
+void Training::ShuffleExamples(Thread& thread) {
   if (setup_.workers > 1) std::swap(thread.before, thread.order);
-  thread.order.resize(size);
-  std::iota(thread.order.begin(), thread.order.end(), 0u);
-  for (size_t left = size; left > 1; --left) {
-    random = Mix(random);
-    const auto other = static_cast<size_t>((random >> 32) * left >> 32);
-    std::swap(thread.order[left - 1], thread.order[other]);
+  if (thread.drawn_epoch == epoch_) {
+    std::swap(thread.order, thread.after);
+  } else {
+    DrawOrder(thread, epoch_, &thread.order);
   }
   thread.ordered_epoch = epoch_;
+}
+
+// Marks the rows of what the thread will have trained two exchanges after the next one: rare rows
+// may be left out of the one between (ADR 430). Where it goes farther than this epoch, the next
+// one's order is drawn now.
+void Training::NeedNextExamples(Thread& thread) {
+  const LoadedShard& shard = train_[thread.index];
+  const uint64_t size = shard.set.size();
+  if (thread.ordered_epoch != epoch_ || size == 0) return;
+  const uint64_t round = std::min(longest_, std::max(2 * last_round_, kSharedRoundExamples));
+  const uint64_t now = thread.at.epoch > epoch_ ? size : thread.at.example;
+  const uint64_t end = now + 3 * round / threads_.size() + kTurnExamples;
+  const auto need = [&](const std::vector<uint32_t>& order, uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; ++i) {
+      if (i + 4 < to) Prefetch(shard.RowOf(order[i + 4]));
+      table_->Need(shard.RowOf(order[i]));
+    }
+  };
+  need(thread.order, now, std::min(end, size));
+  if (end <= size || epoch_ + 1 == validation_.epochs()) return;
+  if (thread.drawn_epoch != epoch_ + 1) DrawOrder(thread, epoch_ + 1, &thread.after);
+  thread.drawn_epoch = epoch_ + 1;
+  need(thread.after, 0, std::min(end - size, size));
 }
 
 void Training::TrainRound(Thread& thread) {
@@ -115,6 +129,7 @@ void Training::TrainRound(Thread& thread) {
   if (thread.ordered_epoch != epoch_) ShuffleExamples(thread);
   const Learner& learner = *setup_.learner;
   const bool plain = learner.loss().kind == LossKind::kLogistic && shard.set.weights.empty();
+  const bool touches = setup_.workers > 1 && !setup_.params.deterministic;
   float* const state = table_->state();
   float* const bias = setup_.params.bias ? table_->bias() : nullptr;
   while (thread.at.example < end && !failed_.load() && !setup_.stop->load()) {
@@ -125,6 +140,7 @@ void Training::TrainRound(Thread& thread) {
       if (i + 2 < end) Prefetch(shard.RowOf(thread.order[i + 2]));
       const float label = shard.set.labels[example];
       const Row row = shard.RowOf(example);
+      if (touches) table_->Touch(row);
       const float margin = learner.Step(state, bias, row, label, &thread.scratch);
       if (plain) {
         thread.loss += static_cast<double>(LogLoss(margin, label));
@@ -173,8 +189,13 @@ bool Training::IsExchangeDue(TimePoint now) {
   if (setup_.workers == 1) return !last_ && now - exchanged_ >= kCheckpointable;
   const uint64_t unexchanged = UnexchangedExamples();
   const uint64_t exchanged = TrainedBy(Positions()) - unexchanged;
-  const uint64_t longest = std::min(exchanged / kUnexchangedPart, own_total_ / kTrainingPart);
-  must_exchange_ = !IsPaced() || last_ || unexchanged >= std::max(kRoundExamples, longest);
+  const auto longest_after = [this](uint64_t examples) {
+    return std::max(kRoundExamples,
+                    std::min(examples / kUnexchangedPart, own_total_ / kTrainingPart));
+  };
+  must_exchange_ = !IsPaced() || last_ || unexchanged >= longest_after(exchanged);
+  longest_ = IsPaced() ? longest_after(exchanged + unexchanged) : own_total_;
+  last_round_ = IsPaced() ? unexchanged : own_total_;
   // A ticket is used, so that others do not wait for nothing.
   return must_exchange_ || exchange_lock_.has_ticket() || now - exchanged_ >= kTrainedTimes * cost_;
 }
@@ -185,7 +206,7 @@ bool Training::TryExchangeLock() {
   if (setup_.workers == 1 || setup_.params.deterministic) return true;
   while (!failed_.load()) {
     if (RealClock::Get()->Now() >= exchange_lock_.next_attempt()) {
-      const Result<bool> mine = exchange_lock_.TryAcquire(cost_);
+      const Result<bool> mine = exchange_lock_.TryAcquire(turn_);
       if (!mine.ok()) Fail(mine.status());
       if (mine.ok() && *mine) return true;
     }
@@ -221,12 +242,11 @@ void Training::UseSample(Thread& thread, SampleUse use) const {
   if (setup_.workers == 1 || thread.unexchanged == 0 || thread.ordered_epoch != epoch_) return;
   const LoadedShard& shard = train_[thread.index];
   const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
-  const uint64_t count = std::min(thread.unexchanged, now + thread.before.size());
   const uint64_t least = LeastReplayed(shard.set, setup_.learner->classes()) / threads_.size() + 1;
-  const uint64_t step = std::max<uint64_t>(1, count / std::max(least, count / kReplayedShare));
-  const uint64_t samples = (count + step - 1) / step;
-  const float weight = static_cast<float>(thread.unexchanged) / static_cast<float>(samples);
-  for (uint64_t back = 1; back <= count; back += step) {
+  const auto [samples, step, weight] =
+      SampleOf(thread.unexchanged, now + thread.before.size(), least, !setup_.params.deterministic);
+  for (uint64_t i = 0; i < samples; ++i) {
+    const uint64_t back = 1 + i * step;
     const uint32_t example =
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
     const Row row = shard.RowOf(example);
@@ -264,11 +284,8 @@ void Training::Attempt(const Step& step) {
 }
 
 void Training::Fetch(Thread& thread) {
-  const auto which =
-      exchange_tries_ == 0 ? StateTable::RowSet::kUsed : StateTable::RowSet::kChanged;
-  UseSample(thread, SampleUse::kExpect);
-  barrier_.ArriveAndWait([] {});
-  Attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
+  Attempt(
+      [&] { return table_->Pull(thread.index, threads_.size(), StateTable::RowSet::kFrequent); });
   barrier_.ArriveAndWait([] {});
   if (!failed_.load()) WithinMemory([&] { UseSample(thread, SampleUse::kReplay); });
   barrier_.ArriveAndWait([] {});
@@ -293,11 +310,22 @@ void Training::Extend() {
   last_ = IsLastRound();
 }
 
+// Lets others have their turn; runs while all threads meet. Rows that are used rarely are exchanged
+// each time as long as rounds become longer, and every second time from then on.
+void Training::EndTurn() {
+  Attempt([&] { return exchange_lock_.Release(); });
+  turn_ = RealClock::Get()->Now() - began_;
+  rest_ = last_ || !IsPaced() || rest_next_;
+  rest_next_ = longest_ < own_total_ / kTrainingPart || !rest_;
+}
+
 void Training::Exchange(Thread& thread) {
   if (setup_.params.deterministic && setup_.workers > 1 && !ended_)
     return Attempt([&] { return ExchangeInTurn(thread); });
   if (setup_.workers == 1)
     return Attempt([&] { return table_->Store(thread.index, threads_.size()); });
+  const size_t part = thread.index, parts = threads_.size();
+  if (exchange_tries_ > 0) return Attempt([&] { return table_->ExchangeRest(part, parts, false); });
   Fetch(thread);
   barrier_.ArriveAndWait([this] { Extend(); });
   while (extend_) {
@@ -305,6 +333,11 @@ void Training::Exchange(Thread& thread) {
     barrier_.ArriveAndWait([this] { Extend(); });
   }
   Send(thread);
+  barrier_.ArriveAndWait([this] { EndTurn(); });
+  if (rest_) Attempt([&] { return table_->ExchangeRest(part, parts, !last_); });
+  if (last_ || !rest_next_) return;
+  barrier_.ArriveAndWait([] {});
+  WithinMemory([&] { NeedNextExamples(thread); });
 }
 
 // After all parts were exchanged: where the threads are, and how far the epoch is. What was not
@@ -321,10 +354,10 @@ Status Training::CheckPushed() {
   }
   for (Thread& thread : threads_) thread.unexchanged = 0;
   TRY(setup_.client->SetProgress(EncodePositions(Positions())));
-  TRY(exchange_lock_.Release());
   exchanged_ = RealClock::Get()->Now();
-  cost_ = exchanged_ - began_ - in_turn_;
-  meter_.Add(cost_, waited_);
+  const Duration cost = exchanged_ - began_ - in_turn_;
+  cost_ = exchanges_++ == 0 ? cost : (cost_ + cost) / 2;
+  meter_.Add(cost, waited_);
   return Status::Ok();
 }
 

@@ -70,7 +70,9 @@ class Training {
     Position at;
     uint64_t ordered_epoch = UINT64_MAX;  // that `order` is of
     std::vector<uint32_t> order;
-    std::vector<uint32_t> before;  // of the epoch before it; empty: not trained in this life
+    std::vector<uint32_t> before;       // of the epoch before it; empty: not trained in this life
+    uint64_t drawn_epoch = UINT64_MAX;  // that `after` is of
+    std::vector<uint32_t> after;        // drawn before its time
     Scratch scratch;
     double loss = 0;           // since the epoch began
     double losses = 0;         // their weights
@@ -85,7 +87,9 @@ class Training {
   bool IsPaced() const {
     return setup_.workers > 1 && setup_.params.rounds == 0 && !setup_.params.deterministic;
   }
+  void DrawOrder(const Thread& thread, uint64_t epoch, std::vector<uint32_t>* order) const;
   void ShuffleExamples(Thread& thread);
+  void NeedNextExamples(Thread& thread);
   void RunThread(Thread& thread);
   // A want of memory in it fails the training.
   template <typename Work>
@@ -103,6 +107,7 @@ class Training {
   // The two halves of an exchange of all threads; between them threads may train in its turn.
   void Fetch(Thread& thread);
   void Send(Thread& thread);
+  void EndTurn();
   void Extend();
   void Exchange(Thread& thread);
   template <typename Step>
@@ -149,13 +154,19 @@ class Training {
   bool extend_ = false;  // another round is trained before the exchange ends
   int exchange_tries_ = 0;
   uint64_t clock_ = 0;
-  TimePoint began_{};      // the exchange under way
-  TimePoint fetched_{};    // when its first half had ended; none: it has not
-  Duration in_turn_{};     // what was trained between its halves
-  Duration waited_{};      // for the turn, before it
-  uint64_t unmet_ = 0;     // examples, when it began
-  TimePoint exchanged_{};  // the end of the last one, without what was waited since
-  Duration cost_{};        // of the last one
+  TimePoint began_{};    // the exchange under way
+  TimePoint fetched_{};  // when its first half had ended; none: it has not
+  Duration in_turn_{};   // what was trained between its halves
+  Duration turn_{};      // of the last one, as long as others had to wait for it
+  uint64_t exchanges_ = 0;
+  bool rest_ = true;         // the exchange under way is also of rows that are used rarely
+  bool rest_next_ = true;    // the next one is
+  uint64_t longest_ = 0;     // of the round that comes, in examples
+  uint64_t last_round_ = 0;  // likewise, of the one that has ended
+  Duration waited_{};        // for the turn, before it
+  uint64_t unmet_ = 0;       // examples, when it began
+  TimePoint exchanged_{};    // the end of the last one, without what was waited since
+  Duration cost_{};          // of the last one
   std::vector<EpochQuality> curve_;
 
   Mutex mu_;

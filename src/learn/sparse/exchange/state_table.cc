@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -14,10 +15,24 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr uint64_t kPieceRows = 256;  // 128 KiB or somewhat more
-constexpr uint64_t kRowFloats = 128;  // at most, and the count
-constexpr size_t kPieces = 4;         // on their way at a time, of one thread
+constexpr uint64_t kPieceRows = 512;
+constexpr uint64_t kRowFloats = 32;  // at most, of several features; and the count
+constexpr size_t kPieces = 4;        // on their way at a time, of one thread
+// ADR 430. As many examples of all workers may move a feature without a replay.
+constexpr int kUnmetUses = 64;
+constexpr size_t kAhead = 6;          // rows that are prefetched
+constexpr uint64_t kLineFloats = 16;  // of a cache line
 constexpr auto kTimeout = std::chrono::seconds(180);
+
+// The first of [row, end) whose mark is not 0, or `end`.
+uint64_t NextMarked(const std::vector<uint8_t>& marks, uint64_t row, uint64_t end) {
+  while (row < end && marks[row] == 0) {
+    uint64_t eight = 1;
+    if (row + sizeof(eight) <= end) std::memcpy(&eight, &marks[row], sizeof(eight));
+    row += eight == 0 ? sizeof(eight) : 1;
+  }
+  return row;
+}
 
 }  // namespace
 
@@ -39,10 +54,15 @@ StateTable::StateTable(ps::Client* client, uint64_t features, const Learner* lea
       features_(features),
       width_(learner->width()),
       pairs_(width_ == 2 && slots_.size() == 1),
-      row_features_(std::max<uint64_t>(1, kRowFloats / width_)),
+      classes_(learner->classes()),
+      row_shift_(static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(1, kRowFloats / width_))) -
+                 1),
+      row_features_(uint64_t{1} << row_shift_),
       row_values_(row_features_ * width_),
       row_floats_(row_values_ + 1),
-      rows_((features + 1 + row_features_ - 1) / row_features_) {}
+      rows_((features + 1 + row_features_ - 1) / row_features_),
+      bias_row_((classes_ == 1 ? features : features - std::min(features, classes_)) >>
+                row_shift_) {}
 
 StateTable::~StateTable() {
   std::free(local_);
@@ -62,6 +82,7 @@ Result<std::unique_ptr<StateTable>> StateTable::Make(ps::Client* client, uint64_
   std::unique_ptr<StateTable> table(new StateTable(client, features, learner, kernels));
   table->local_ = table->Allocate();
   table->used_.resize(table->rows_);
+  table->marks_.resize(table->rows_);
   if (table->local_ != nullptr) return table;
   return ResourceExhausted(fmt::format(
       "the state of {} features does not fit into memory; hash them (hash_bits)", features));
@@ -84,7 +105,7 @@ Status StateTable::Connect() {
   expected_.resize(rows_ * row_features_);
   // What was trained before the table was needed stays, as a change that the servers lack.
   for (uint64_t row = 0; row < rows_; ++row) {
-    if (Differs(row)) used_[row] = 1;
+    if (Differs(row)) used_[row] = marks_[row] = 1;
   }
   return TakeAll();
 }
@@ -105,6 +126,10 @@ void StateTable::Expect(const Row& row, uint64_t bias) {
   if (bias != UINT64_MAX) mark(bias);
 }
 
+void StateTable::ShareWith(int workers) {
+  frequent_uses_ = static_cast<uint8_t>(std::max(1, kUnmetUses / std::max(1, workers)));
+}
+
 void StateTable::Use(std::span<const uint32_t> features) {
   for (const uint32_t feature : features) used_[feature / row_features_] = 1;
   used_[features_ / row_features_] = 1;
@@ -123,10 +148,24 @@ Status StateTable::Rebase(int server) {
       float* const base = base_ + keys[k] * row_values_;
       std::memcpy(base, theirs.data() + k * row_floats_, row_values_ * sizeof(float));
       seen_[keys[k]] = theirs[k * row_floats_ + row_values_];
+      TakeNewer(keys[k], base);
+      if (Differs(keys[k])) used_[keys[k]] = marks_[keys[k]] = 1;
     }
     keys.clear();
   }
   return Status::Ok();
+}
+
+// Squares grow with every gradient: whose are greater knows more of a feature.
+void StateTable::TakeNewer(uint64_t row, const float* theirs) {
+  float* local = local_ + row * row_values_;
+  for (uint64_t f = 0; f < row_features_; ++f, local += width_, theirs += width_) {
+    if (local[slots_[0].squares] >= theirs[slots_[0].squares]) continue;
+    for (const Slot& slot : slots_) {
+      local[slot.squares] = theirs[slot.squares];
+      local[slot.value] = ValueOf(slot, theirs[slot.value], theirs[slot.squares]);
+    }
+  }
 }
 
 // Every step of a feature adds to the squares of its first slot, or too little to be seen there:
@@ -166,7 +205,7 @@ void StateTable::MergeRow(uint64_t row, const float* theirs, RowSet which) {
     const bool steps = own != had;
     const bool known = theirs[squares] != 0 || own != 0;
     if (!steps && theirs[squares] == had && !(all && known)) continue;
-    const bool replayed = expected_[feature] != 0;
+    const bool replayed = which == RowSet::kFrequent || expected_[feature] != 0;
     if (replayed) merge_states_[feature] = steps ? MergeState::kChanged : MergeState::kTheirs;
     for (const SlotRun& run : runs_) {
       const SlotBlock block = BlockAt(feature, run);
@@ -181,8 +220,8 @@ void StateTable::MergeRow(uint64_t row, const float* theirs, RowSet which) {
 }
 
 void StateTable::Adopt(size_t part, size_t parts) {
-  for (uint64_t row = rows_ * part / parts; row < rows_ * (part + 1) / parts; ++row) {
-    if (pulled_[row] == 0) continue;
+  const uint64_t end = rows_ * (part + 1) / parts;
+  for (uint64_t row = rows_ * part / parts; (row = NextMarked(pulled_, row, end)) < end; ++row) {
     const uint64_t first = row * row_features_;
     if (pairs_) {
       kernels_->adopt_pairs(BlockAt(first, {0, row_features_}), &merge_states_[first]);
@@ -230,6 +269,7 @@ bool StateTable::StoreDelta(uint64_t row, float* delta) const {
 void StateTable::Pushed(uint64_t row, const float* delta, const float* answer, bool alone) {
   const uint32_t before = ps::CombineCount(answer[row_values_]) - 1;
   const float left = 1 - ps::CombineShare(before, ps::CombineCount(seen_[row]));
+  if (left > 0) marks_[row] |= 1;
   seen_[row] = answer[row_values_];
   if (left > 0) partial_pushes_.fetch_add(1, std::memory_order_relaxed);
   for (uint64_t f = 0; f < row_features_; ++f, delta += width_, answer += width_) {
@@ -256,9 +296,10 @@ void StateTable::Pushed(uint64_t row, const float* delta, const float* answer, b
 
 // Goes through the part's rows in pieces, of which several are under way at a time: fill(row,
 // piece) adds a row or not, finish(piece) sees the answers, in order.
+// `marks`, if any: rows whose mark is 0 are left out.
 template <typename Fill, typename Issue, typename Finish>
-Status StateTable::InPieces(Range rows, const Fill& fill, const Issue& issue,
-                            const Finish& finish) {
+Status StateTable::InPieces(Range rows, const std::vector<uint8_t>* marks, const Fill& fill,
+                            const Issue& issue, const Finish& finish) {
   std::deque<std::unique_ptr<Piece>> under_way;
   std::unique_ptr<Piece> free;
   Status status;
@@ -268,7 +309,11 @@ Status StateTable::InPieces(Range rows, const Fill& fill, const Issue& issue,
       free->rows.clear();
       free->deltas.resize(kPieceRows * row_floats_);
       free->answers.resize(kPieceRows * row_floats_);
-      for (; row < rows.end && free->rows.size() < kPieceRows; ++row) fill(row, free.get());
+      for (; free->rows.size() < kPieceRows; ++row) {
+        if (marks != nullptr) row = NextMarked(*marks, row, rows.end);
+        if (row == rows.end) break;
+        fill(row, free.get());
+      }
       if (free->rows.empty()) continue;
       Result<ps::Ticket> ticket = issue(free.get());
       status = ticket.status();
@@ -288,14 +333,19 @@ Status StateTable::InPieces(Range rows, const Fill& fill, const Issue& issue,
 }
 
 Status StateTable::Pull(size_t part, size_t parts, RowSet which) {
+  const Range rows{rows_ * part / parts, rows_ * (part + 1) / parts};
+  const bool frequent = which == RowSet::kFrequent;
+  for (uint64_t row = std::max(rows.begin, bias_row_); frequent && row < rows.end; ++row)
+    marks_[row] |= frequent_uses_;
   return InPieces(
-      {rows_ * part / parts, rows_ * (part + 1) / parts},
-      [this, which](uint64_t row, Piece* piece) {
-        if ((used_[row] == 0 || which == RowSet::kChanged) && Differs(row)) {
+      rows, frequent ? &marks_ : nullptr,
+      [this, which, frequent](uint64_t row, Piece* piece) {
+        if (frequent && !IsFrequent(row)) return;
+        if (which == RowSet::kUsed && used_[row] == 0) {
+          if (!Differs(row)) return;
           used_[row] = 1;
-        } else if (which == RowSet::kChanged || (which == RowSet::kUsed && used_[row] == 0)) {
-          return;
         }
+        marks_[row] &= kUses;
         piece->rows.push_back(row);
       },
       [this](Piece* piece) {
@@ -310,41 +360,144 @@ Status StateTable::Pull(size_t part, size_t parts, RowSet which) {
       });
 }
 
+Result<ps::Ticket> StateTable::IssuePush(Piece* piece) {
+  return client_->PushPull(table_, piece->rows, ps::ConstRows(piece->deltas.data(), row_floats_),
+                           ps::Rows(piece->answers.data(), row_floats_));
+}
+
+void StateTable::FinishPush(const Piece& piece, bool alone) {
+  for (size_t i = 0; i < piece.rows.size(); ++i)
+    Pushed(piece.rows[i], piece.deltas.data() + i * row_floats_,
+           piece.answers.data() + i * row_floats_, alone);
+}
+
 template <typename Wanted>
-Status StateTable::PushRows(Range rows, const Wanted& wanted, bool alone) {
+Status StateTable::PushRows(Range rows, const std::vector<uint8_t>* marks, const Wanted& wanted,
+                            bool alone) {
   return InPieces(
-      rows,
+      rows, marks,
       [&](uint64_t row, Piece* piece) {
         if (!wanted(row)) return;
         float* const delta = piece->deltas.data() + piece->rows.size() * row_floats_;
         if (StoreDelta(row, delta)) piece->rows.push_back(row);
       },
-      [this](Piece* piece) {
-        return client_->PushPull(table_, piece->rows,
-                                 ps::ConstRows(piece->deltas.data(), row_floats_),
-                                 ps::Rows(piece->answers.data(), row_floats_));
-      },
-      [this, alone](const Piece& piece) {
-        for (size_t i = 0; i < piece.rows.size(); ++i)
-          Pushed(piece.rows[i], piece.deltas.data() + i * row_floats_,
-                 piece.answers.data() + i * row_floats_, alone);
-      });
+      [this](Piece* piece) { return IssuePush(piece); },
+      [this, alone](const Piece& piece) { FinishPush(piece, alone); });
 }
 
 Status StateTable::Push(size_t part, size_t parts) {
   const Range rows{rows_ * part / parts, rows_ * (part + 1) / parts};
   const Status status = PushRows(
-      rows, [this](uint64_t row) { return std::exchange(pulled_[row], 0) != 0; }, false);
-  const auto begin = static_cast<ptrdiff_t>(rows.begin * row_features_);
-  const auto end = static_cast<ptrdiff_t>(rows.end * row_features_);
-  std::fill(merge_states_.begin() + begin, merge_states_.begin() + end, MergeState::kUntouched);
-  std::fill(expected_.begin() + begin, expected_.begin() + end, uint8_t{0});
+      rows, &pulled_,
+      [this](uint64_t row) {
+        marks_[row] &= kNeeded;
+        return true;
+      },
+      false);
+  for (uint64_t row = rows.begin; (row = NextMarked(pulled_, row, rows.end)) < rows.end; ++row) {
+    pulled_[row] = 0;
+    std::fill_n(&merge_states_[row * row_features_], row_features_, MergeState::kUntouched);
+    std::fill_n(&expected_[row * row_features_], row_features_, uint8_t{0});
+  }
   return status;
+}
+
+// Pushes that an exchange of the rest has under way.
+class StateTable::PushQueue {
+ public:
+  explicit PushQueue(StateTable* table) : table_(table) {}
+  // As InPieces: what is unanswered is given up with the job.
+  ~PushQueue() {
+    for (std::unique_ptr<Piece>& piece : under_way_) (void)piece.release();
+  }
+
+  // An empty one to fill.
+  std::unique_ptr<Piece> NewPiece() {
+    std::unique_ptr<Piece> piece = free_ ? std::move(free_) : std::make_unique<Piece>();
+    piece->rows.clear();
+    piece->deltas.resize(kPieceRows * table_->row_floats_);
+    piece->answers.resize(kPieceRows * table_->row_floats_);
+    return piece;
+  }
+  Status Send(std::unique_ptr<Piece> piece) {
+    if (piece->rows.empty()) {
+      free_ = std::move(piece);
+      return Status::Ok();
+    }
+    TRY_ASSIGN(piece->ticket, table_->IssuePush(piece.get()));
+    under_way_.push_back(std::move(piece));
+    return under_way_.size() <= kPieces ? Status::Ok() : FinishOne();
+  }
+  Status FinishAll() {
+    while (!under_way_.empty()) TRY(FinishOne());
+    return Status::Ok();
+  }
+
+ private:
+  Status FinishOne() {
+    TRY(table_->client_->Wait(under_way_.front()->ticket, kTimeout));
+    free_ = std::move(under_way_.front());
+    under_way_.pop_front();
+    table_->FinishPush(*free_, false);
+    return Status::Ok();
+  }
+
+  StateTable* const table_;
+  std::deque<std::unique_ptr<Piece>> under_way_;
+  std::unique_ptr<Piece> free_;
+};
+
+void StateTable::Prefetch(uint64_t row) const {
+  for (uint64_t f = 0; f < row_values_; f += kLineFloats) {
+    __builtin_prefetch(local_ + row * row_values_ + f, 1);
+    __builtin_prefetch(base_ + row * row_values_ + f, 1);
+  }
+}
+
+void StateTable::MergeAtOnce(uint64_t row, const float* theirs) {
+  const uint64_t first = row * row_features_;
+  MergeRow(row, theirs, RowSet::kUsed);
+  pulled_[row] = 0;
+  if (!pairs_) return;
+  kernels_->adopt_pairs(BlockAt(first, {0, row_features_}), &merge_states_[first]);
+  std::fill_n(&merge_states_[first], row_features_, MergeState::kUntouched);
+}
+
+// Every piece is pushed as soon as it is pulled: few others push the same rows meanwhile.
+Status StateTable::ExchangeRest(size_t part, size_t parts, bool needed) {
+  PushQueue pushes(this);
+  Status pushed;
+  const Status pulled = InPieces(
+      {rows_ * part / parts, rows_ * (part + 1) / parts}, &marks_,
+      [this, needed](uint64_t row, Piece* piece) {
+        if (needed || (marks_[row] & kUses) != 0) piece->rows.push_back(row);
+      },
+      [this](Piece* piece) {
+        return client_->Pull(table_, piece->rows, ps::Rows(piece->answers.data(), row_floats_));
+      },
+      [&](const Piece& piece) {
+        if (!pushed.ok()) return;
+        std::unique_ptr<Piece> push = pushes.NewPiece();
+        const float* theirs = piece.answers.data();
+        for (size_t i = 0; i < piece.rows.size(); ++i) {
+          const ps::Key row = piece.rows[i];
+          if (i + kAhead < piece.rows.size()) Prefetch(piece.rows[i + kAhead]);
+          MergeAtOnce(row, theirs);
+          theirs += row_floats_;
+          if ((std::exchange(marks_[row], uint8_t{0}) & kUses) == 0) continue;
+          float* const delta = push->deltas.data() + push->rows.size() * row_floats_;
+          if (StoreDelta(row, delta)) push->rows.push_back(row);
+        }
+        pushed = pushes.Send(std::move(push));
+      });
+  TRY(pulled);
+  TRY(pushed);
+  return pushes.FinishAll();
 }
 
 Status StateTable::Store(size_t part, size_t parts) {
   return PushRows(
-      {rows_ * part / parts, rows_ * (part + 1) / parts},
+      {rows_ * part / parts, rows_ * (part + 1) / parts}, nullptr,
       [this](uint64_t row) {
         if (!Differs(row)) return false;
         used_[row] = 1;
