@@ -37,6 +37,12 @@ void Prefetch(const Row& row) {
   for (size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * kLine);
 }
 
+OrderKey OrderOf(const WorkerSetup& setup, size_t threads, size_t thread, uint64_t epoch) {
+  const uint64_t before = setup.meaning.base == nullptr ? 0 : setup.meaning.base->epochs;
+  const uint64_t shard = static_cast<uint64_t>(setup.index) * threads + thread;
+  return {static_cast<uint64_t>(setup.params.seed), shard, epoch + before};
+}
+
 uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
   uint64_t examples = 0;
   for (const LoadedShard& shard : shards) examples += shard.set.size();
@@ -81,34 +87,26 @@ uint64_t Training::Rounds() const {
   return most / kMostFeatures + 1;
 }
 
-void Training::DrawOrder(const Thread& thread, uint64_t epoch, std::vector<uint32_t>* order) const {
-  const uint64_t before = setup_.meaning.base == nullptr ? 0 : setup_.meaning.base->epochs;
-  DrawExampleOrder(
-      {static_cast<uint64_t>(setup_.params.seed),
-       static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index, epoch + before},
-      train_[thread.index].set.size(), order);
-}
-
 void Training::ShuffleExamples(Thread& thread) {
   if (setup_.workers > 1) std::swap(thread.before, thread.order);
   if (thread.drawn_epoch == epoch_) {
     std::swap(thread.order, thread.after);
   } else {
-    DrawOrder(thread, epoch_, &thread.order);
+    DrawExampleOrder(OrderOf(setup_, threads_.size(), thread.index, epoch_),
+                     train_[thread.index].set.size(), &thread.order);
   }
   thread.ordered_epoch = epoch_;
 }
 
-// Marks the rows of what the thread will have trained two exchanges after the next one: rare rows
-// may be left out of the one between (ADR 430). Where it goes farther than this epoch, the next
-// one's order is drawn now.
+// Marks the rows of what the thread will train until the next exchange (ADR 430). Where that goes
+// farther than this epoch, the next one's order is drawn now.
 void Training::NeedNextExamples(Thread& thread) {
   const LoadedShard& shard = train_[thread.index];
   const uint64_t size = shard.set.size();
   if (thread.ordered_epoch != epoch_ || size == 0) return;
   const uint64_t round = std::min(longest_, std::max(2 * last_round_, kSharedRoundExamples));
   const uint64_t now = thread.at.epoch > epoch_ ? size : thread.at.example;
-  const uint64_t end = now + 3 * round / threads_.size() + kTurnExamples;
+  const uint64_t end = now + round / threads_.size() + kTurnExamples;
   const auto need = [&](const std::vector<uint32_t>& order, uint64_t from, uint64_t to) {
     for (uint64_t i = from; i < to; ++i) {
       if (i + 4 < to) Prefetch(shard.RowOf(order[i + 4]));
@@ -117,7 +115,9 @@ void Training::NeedNextExamples(Thread& thread) {
   };
   need(thread.order, now, std::min(end, size));
   if (end <= size || epoch_ + 1 == validation_.epochs()) return;
-  if (thread.drawn_epoch != epoch_ + 1) DrawOrder(thread, epoch_ + 1, &thread.after);
+  if (thread.drawn_epoch != epoch_ + 1)
+    DrawExampleOrder(OrderOf(setup_, threads_.size(), thread.index, epoch_ + 1), size,
+                     &thread.after);
   thread.drawn_epoch = epoch_ + 1;
   need(thread.after, 0, std::min(end - size, size));
 }
@@ -292,10 +292,6 @@ void Training::Fetch(Thread& thread) {
   if (!failed_.load()) table_->Adopt(thread.index, threads_.size());
 }
 
-void Training::Send(Thread& thread) {
-  Attempt([&] { return table_->Push(thread.index, threads_.size()); });
-}
-
 // Whether the next round is trained before the exchange ends; runs while all threads meet. Examples
 // that are trained in a turn, on what all others have pushed, keep workers whose rounds miss each
 // other from answering each other's changes ever more strongly (ADR 201).
@@ -308,15 +304,6 @@ void Training::Extend() {
   if (!extend_) return;
   ++round_;
   last_ = IsLastRound();
-}
-
-// Lets others have their turn; runs while all threads meet. Rows that are used rarely are exchanged
-// each time as long as rounds become longer, and every second time from then on.
-void Training::EndTurn() {
-  Attempt([&] { return exchange_lock_.Release(); });
-  turn_ = RealClock::Get()->Now() - began_;
-  rest_ = last_ || !IsPaced() || rest_next_;
-  rest_next_ = longest_ < own_total_ / kTrainingPart || !rest_;
 }
 
 void Training::Exchange(Thread& thread) {
@@ -332,12 +319,14 @@ void Training::Exchange(Thread& thread) {
     WithinMemory([&] { TrainRound(thread); });
     barrier_.ArriveAndWait([this] { Extend(); });
   }
-  Send(thread);
-  barrier_.ArriveAndWait([this] { EndTurn(); });
-  if (rest_) Attempt([&] { return table_->ExchangeRest(part, parts, !last_); });
-  if (last_ || !rest_next_) return;
+  Attempt([&] { return table_->Push(part, parts); });
+  barrier_.ArriveAndWait([this] {
+    Attempt([this] { return exchange_lock_.Release(); });
+    turn_ = RealClock::Get()->Now() - began_;
+  });
+  if (!last_) WithinMemory([&] { NeedNextExamples(thread); });
   barrier_.ArriveAndWait([] {});
-  WithinMemory([&] { NeedNextExamples(thread); });
+  Attempt([&] { return table_->ExchangeRest(part, parts, !last_); });
 }
 
 // After all parts were exchanged: where the threads are, and how far the epoch is. What was not

@@ -87,7 +87,6 @@ class Training {
   bool IsPaced() const {
     return setup_.workers > 1 && setup_.params.rounds == 0 && !setup_.params.deterministic;
   }
-  void DrawOrder(const Thread& thread, uint64_t epoch, std::vector<uint32_t>* order) const;
   void ShuffleExamples(Thread& thread);
   void NeedNextExamples(Thread& thread);
   void RunThread(Thread& thread);
@@ -104,10 +103,8 @@ class Training {
   enum class SampleUse : uint8_t { kExpect, kReplay };
   void UseSample(Thread& thread, SampleUse use) const;
   Status ExchangeInTurn(Thread& thread);
-  // The two halves of an exchange of all threads; between them threads may train in its turn.
+  // The first half of a turn, in all threads; before the second they may train.
   void Fetch(Thread& thread);
-  void Send(Thread& thread);
-  void EndTurn();
   void Extend();
   void Exchange(Thread& thread);
   template <typename Step>
@@ -159,8 +156,6 @@ class Training {
   Duration in_turn_{};   // what was trained between its halves
   Duration turn_{};      // of the last one, as long as others had to wait for it
   uint64_t exchanges_ = 0;
-  bool rest_ = true;         // the exchange under way is also of rows that are used rarely
-  bool rest_next_ = true;    // the next one is
   uint64_t longest_ = 0;     // of the round that comes, in examples
   uint64_t last_round_ = 0;  // likewise, of the one that has ended
   Duration waited_{};        // for the turn, before it

@@ -29,6 +29,19 @@
 
 namespace shoal::learn::sparse {
 
+// How the features lie in rows.
+struct RowLayout {
+  RowLayout(uint64_t features, uint32_t width, uint64_t classes_of_learner);
+
+  uint64_t classes;
+  uint32_t shift;
+  uint64_t features;  // of a row: 1 << shift
+  uint64_t values;    // floats of its features
+  uint64_t floats;    // and the count
+  uint64_t rows;
+  uint64_t bias_row;  // the first that has a bias
+};
+
 class StateTable {
  public:
   // `client` (not owned) may be null: then there is nothing to meet. `learner` (not owned) outlives
@@ -115,7 +128,6 @@ class StateTable {
   void Pushed(uint64_t row, const float* delta, const float* answer, bool alone);
   Result<ps::Ticket> IssuePush(Piece* piece);
   void FinishPush(const Piece& piece, bool alone);
-  void Prefetch(uint64_t row) const;
   void MergeAtOnce(uint64_t row, const float* theirs);
   template <typename Wanted>
   Status PushRows(Range rows, const std::vector<uint8_t>* marks, const Wanted& wanted, bool alone);
@@ -135,16 +147,10 @@ class StateTable {
   const uint64_t features_;
   const uint64_t width_;
   const bool pairs_;  // a feature is one value and its squares
-  const uint64_t classes_;
-  const uint32_t row_shift_;
-  const uint64_t row_features_;  // 1 << row_shift_
-  const uint64_t row_values_;    // floats of its features
-  const uint64_t row_floats_;    // and the count
-  const uint64_t rows_;
-  const uint64_t bias_row_;  // the first that has a bias
+  const RowLayout layout_;
   ps::TableRef table_;
   std::atomic<uint64_t> partial_pushes_{0};
-  float* local_ = nullptr;                // [rows_ × row_values_]
+  float* local_ = nullptr;                // [layout_.rows × layout_.values]
   float* base_ = nullptr;                 // likewise, weights and squares; null until connected
   float* shift_ = nullptr;                // likewise, of sparse::Merge
   std::vector<MergeState> merge_states_;  // by feature; from Pull to Push
@@ -159,8 +165,9 @@ class StateTable {
 template <typename Mark>
 void StateTable::ForEachRowOf(const Row& row, const Mark& mark) {
   for (uint32_t i = 0; i < row.count; ++i) {
-    const uint64_t first = row.features[i] * classes_;
-    for (uint64_t at = first >> row_shift_; at <= (first + classes_ - 1) >> row_shift_; ++at)
+    const uint64_t first = row.features[i] * layout_.classes;
+    for (uint64_t at = first >> layout_.shift; at <= (first + layout_.classes - 1) >> layout_.shift;
+         ++at)
       mark(std::atomic_ref(marks_[at]));
   }
 }
