@@ -28,6 +28,7 @@ constexpr uint64_t kUnexchangedPart = 2;
 constexpr uint64_t kTrainingPart = 16;   // or this part of all that it trains (ADR 280),
 constexpr int kTrainedTimes = 9;         // and earlier where it takes at most a tenth of its time.
 constexpr uint64_t kTurnExamples = 128;  // ADR 201: of a worker, at least, in each of its turns
+constexpr uint64_t kMostTimes = 4;       // ADR 430
 constexpr int kTries = 64;               // to be taken whole, at the end
 constexpr size_t kLine = 64;
 
@@ -41,6 +42,15 @@ OrderKey OrderOf(const WorkerSetup& setup, size_t threads, size_t thread, uint64
   const uint64_t before = setup.meaning.base == nullptr ? 0 : setup.meaning.base->epochs;
   const uint64_t shard = static_cast<uint64_t>(setup.index) * threads + thread;
   return {static_cast<uint64_t>(setup.params.seed), shard, epoch + before};
+}
+
+uint64_t FeaturesPerExample(const std::vector<LoadedShard>& shards) {
+  uint64_t features = 0, examples = 1;
+  for (const LoadedShard& shard : shards) {
+    features += shard.set.features.size();
+    examples += shard.set.size();
+  }
+  return features / examples;
 }
 
 uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
@@ -70,6 +80,7 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
       rounds_(Rounds()),
       clocks_(IsPaced() ? kClocks : rounds_),
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
+      features_per_example_(FeaturesPerExample(train) * setup.learner->classes()),
       begun_(RealClock::Get()->Now()),
       meter_(begun_),
       barrier_(train.size()) {}
@@ -104,9 +115,8 @@ void Training::NeedNextExamples(Thread& thread) {
   const LoadedShard& shard = train_[thread.index];
   const uint64_t size = shard.set.size();
   if (thread.ordered_epoch != epoch_ || size == 0) return;
-  const uint64_t round = std::min(longest_, std::max(2 * last_round_, kSharedRoundExamples));
   const uint64_t now = thread.at.epoch > epoch_ ? size : thread.at.example;
-  const uint64_t end = now + round / threads_.size() + kTurnExamples;
+  const uint64_t end = now + next_round_ / threads_.size() + kTurnExamples;
   const auto need = [&](const std::vector<uint32_t>& order, uint64_t from, uint64_t to) {
     for (uint64_t i = from; i < to; ++i) {
       if (i + 4 < to) Prefetch(shard.RowOf(order[i + 4]));
@@ -194,8 +204,9 @@ bool Training::IsExchangeDue(TimePoint now) {
                     std::min(examples / kUnexchangedPart, own_total_ / kTrainingPart));
   };
   must_exchange_ = !IsPaced() || last_ || unexchanged >= longest_after(exchanged);
-  longest_ = IsPaced() ? longest_after(exchanged + unexchanged) : own_total_;
-  last_round_ = IsPaced() ? unexchanged : own_total_;
+  next_round_ = !IsPaced() ? own_total_
+                           : std::min(longest_after(exchanged + unexchanged),
+                                      std::max(2 * unexchanged, kSharedRoundExamples));
   // A ticket is used, so that others do not wait for nothing.
   return must_exchange_ || exchange_lock_.has_ticket() || now - exchanged_ >= kTrainedTimes * cost_;
 }
@@ -312,7 +323,9 @@ void Training::Exchange(Thread& thread) {
   if (setup_.workers == 1)
     return Attempt([&] { return table_->Store(thread.index, threads_.size()); });
   const size_t part = thread.index, parts = threads_.size();
-  if (exchange_tries_ > 0) return Attempt([&] { return table_->ExchangeRest(part, parts, false); });
+  if (exchange_tries_ > 0)
+    return Attempt(
+        [&] { return table_->ExchangeRest(part, parts, StateTable::RestSet::kTouched); });
   Fetch(thread);
   barrier_.ArriveAndWait([this] { Extend(); });
   while (extend_) {
@@ -324,9 +337,14 @@ void Training::Exchange(Thread& thread) {
     Attempt([this] { return exchange_lock_.Release(); });
     turn_ = RealClock::Get()->Now() - began_;
   });
-  if (!last_) WithinMemory([&] { NeedNextExamples(thread); });
+  // A round that meets every row several times needs most of them, and marking costs more.
+  const bool most = next_round_ * features_per_example_ >= kMostTimes * table_->rows();
+  const auto which = last_  ? StateTable::RestSet::kTouched
+                     : most ? StateTable::RestSet::kUsed
+                            : StateTable::RestSet::kNeeded;
+  if (which == StateTable::RestSet::kNeeded) WithinMemory([&] { NeedNextExamples(thread); });
   barrier_.ArriveAndWait([] {});
-  Attempt([&] { return table_->ExchangeRest(part, parts, !last_); });
+  Attempt([&] { return table_->ExchangeRest(part, parts, which); });
 }
 
 // After all parts were exchanged: where the threads are, and how far the epoch is. What was not

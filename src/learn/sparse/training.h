@@ -131,6 +131,7 @@ class Training {
   const uint64_t rounds_;
   const uint64_t clocks_;     // of an epoch: how often the others hear how far this worker is
   const uint64_t own_total_;  // examples over all epochs
+  const uint64_t features_per_example_;  // of all classes
   const TimePoint begun_;
   ExchangeMeter meter_;
 
@@ -156,8 +157,7 @@ class Training {
   Duration in_turn_{};   // what was trained between its halves
   Duration turn_{};      // of the last one, as long as others had to wait for it
   uint64_t exchanges_ = 0;
-  uint64_t longest_ = 0;     // of the round that comes, in examples
-  uint64_t last_round_ = 0;  // likewise, of the one that has ended
+  uint64_t next_round_ = 0;  // at most so many examples until the next exchange
   Duration waited_{};        // for the turn, before it
   uint64_t unmet_ = 0;       // examples, when it began
   TimePoint exchanged_{};    // the end of the last one, without what was waited since

@@ -344,7 +344,7 @@ Status StateTable::Pull(size_t part, size_t parts, RowSet which) {
   return InPieces(
       rows, frequent ? &marks_ : nullptr,
       [this, which, frequent](uint64_t row, Piece* piece) {
-        if (frequent && !IsFrequent(row)) return;
+        if (frequent && (marks_[row] & kUses) < frequent_uses_) return;
         if (which == RowSet::kUsed && used_[row] == 0) {
           if (!Differs(row)) return;
           used_[row] = 1;
@@ -461,12 +461,16 @@ void StateTable::MergeAtOnce(uint64_t row, const float* theirs) {
 }
 
 // Every piece is pushed as soon as it is pulled: few others push the same rows meanwhile.
-Status StateTable::ExchangeRest(size_t part, size_t parts, bool needed) {
+Status StateTable::ExchangeRest(size_t part, size_t parts, RestSet which) {
+  const Range rows{layout_.rows * part / parts, layout_.rows * (part + 1) / parts};
+  for (uint64_t row = rows.begin; which == RestSet::kUsed && row < rows.end; ++row) {
+    if (used_[row] != 0) marks_[row] |= kNeeded;
+  }
   PushQueue pushes(this);
   Status pushed;
   const Status pulled = InPieces(
-      {layout_.rows * part / parts, layout_.rows * (part + 1) / parts}, &marks_,
-      [this, needed](uint64_t row, Piece* piece) {
+      rows, &marks_,
+      [this, needed = which != RestSet::kTouched](uint64_t row, Piece* piece) {
         if (needed || (marks_[row] & kUses) != 0) piece->rows.push_back(row);
       },
       [this](Piece* piece) {

@@ -52,6 +52,7 @@ class StateTable {
   ~StateTable();
 
   uint64_t features() const { return features_; }
+  uint64_t rows() const { return layout_.rows; }
   float* state() { return local_; }
   const float* state() const { return local_; }
   float* bias() { return local_ + width_ * features_; }
@@ -89,10 +90,11 @@ class StateTable {
   Status Pull(size_t part, size_t parts, RowSet which);
   void Adopt(size_t part, size_t parts);
   Status Push(size_t part, size_t parts);
-  // An exchange of the rows that are marked by Touch and did not go with a Push since, and with
-  // `needed` also of those that are marked by Need. Parts as above; no thread may train meanwhile,
-  // but other workers may exchange.
-  Status ExchangeRest(size_t part, size_t parts, bool needed);
+  // An exchange of the rows that are marked by Touch and did not go with a Push since, and also of
+  // those that are marked by Need, or that this worker uses. Parts as above; no thread may train
+  // meanwhile, but other workers may exchange.
+  enum class RestSet : uint8_t { kTouched, kNeeded, kUsed };
+  Status ExchangeRest(size_t part, size_t parts, RestSet which);
   // What this worker has changed since it last met the servers goes there, where no other worker
   // changes anything: instead of an exchange, for a tenth of its work. Parts as above.
   Status Store(size_t part, size_t parts);
@@ -114,7 +116,6 @@ class StateTable {
   float* Allocate() const;
   bool Differs(uint64_t row) const;
   void TakeNewer(uint64_t row, const float* theirs);
-  bool IsFrequent(uint64_t row) const { return (marks_[row] & kUses) >= frequent_uses_; }
   template <typename Mark>
   void ForEachRowOf(const Row& row, const Mark& mark);
   Merge MergeWith(uint64_t bias);

@@ -143,14 +143,14 @@ TEST_F(SparseStore, OnlyRowsThatWereTrainedOrWillBeAreExchangedWithTheRest) {
   Train(0, 500, 1, 2);
   Train(0, 700, 1, 2);  // not said
   tables_[0]->Touch(RowOf(trained));
-  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, true).ok());
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
   Train(2, 900, -1, 3);
   tables_[2]->Touch(RowOf(wanted));
-  ASSERT_TRUE(tables_[2]->ExchangeRest(0, 1, false).ok());
+  ASSERT_TRUE(tables_[2]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
   tables_[1]->Need(RowOf(wanted));
-  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, false).ok());
+  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
   ExpectFeature(1, 3, 0, 0);
-  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, true).ok());
+  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
   ExpectFeature(1, 3, -2, 4);
   ExpectFeature(1, 900, -1, 3);
   ExpectFeature(1, 500, 0, 0);
@@ -177,9 +177,9 @@ TEST_F(SparseStore, WhatIsTrainedOftenGoesWithTheFrequentRows) {
   ExpectFeature(1, kFeatures, -1, 1);
   ExpectFeature(1, 500, 0, 0);
   const uint64_t pushed = BytesPushed(0);
-  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, true).ok());
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
   const uint64_t rest = BytesPushed(0) - pushed;
-  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, true).ok());
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
   EXPECT_EQ(BytesPushed(0) - pushed, rest);  // nothing is left
   EXPECT_GT(rest, 0u);
   ASSERT_TRUE(tables_[1]->TakeAll().ok());
@@ -198,10 +198,10 @@ TEST_F(SparseStore, NothingOfTheRestIsLostWhereWorkersMeet) {
       for (int round = 1; round <= 20; ++round) {
         for (const uint32_t feature : all) tables_[i]->state()[2 * feature + 1] += 1;  // a gradient
         tables_[i]->Touch(RowOf(all));
-        EXPECT_TRUE(tables_[i]->ExchangeRest(0, 1, true).ok());
+        EXPECT_TRUE(tables_[i]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
       }
       while (tables_[i]->TakePartialPushCount() > 0)
-        EXPECT_TRUE(tables_[i]->ExchangeRest(0, 1, false).ok());
+        EXPECT_TRUE(tables_[i]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
     });
   }
   for (std::thread& worker : workers) worker.join();
@@ -219,10 +219,10 @@ TEST_F(SparseStore, AServerThatCameBackKeepsWhatIsNewer) {
   Train(1, 100, 3, 9);
   const std::vector<uint32_t> touched = {100};
   tables_[1]->Touch(RowOf(touched));
-  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, false).ok());
+  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
   Train(0, 3, -3, 6);
   ASSERT_TRUE(tables_[0]->Rebase(0).ok());
-  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, false).ok());
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
   ASSERT_TRUE(tables_[2]->Connect().ok());
   ExpectFeature(2, 3, -3, 6);
   EXPECT_NEAR(tables_[2]->state()[2 * 100 + 1], 11, 1e-5);
