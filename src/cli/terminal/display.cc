@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <tuple>
@@ -330,6 +331,25 @@ json::object DoneEvent(const JobRecord& record, const job::Job& job,
   return done;
 }
 
+namespace {
+
+// Of a training whose workers exchanged more than they trained: that fewer would do. Otherwise
+// empty.
+std::string FewerWorkersNote(const JobRecord& record, const job::Job& job) {
+  const double share = GetDoubleOr(record.result, "exchange_share", 0);
+  const job::Role* const worker = job.FindRole("worker");
+  if (share <= 0.5 || worker == nullptr || worker->replicas < 2) return "";
+  const double busy = std::max(1.0, std::ceil((1 - share) * worker->replicas));
+  return fmt::format(
+      "; its {} workers exchanged or waited in {:.0f} % of their time: {:.0f} {}, with more "
+      "threads "
+      "(--threads) where there are processors, {} faster",
+      worker->replicas, share * 100, busy, busy > 1 ? "workers" : "worker",
+      busy > 1 ? "are likely" : "is likely");
+}
+
+}  // namespace
+
 // The parts of the sentence: id, state or stop, duration, reason or results, model.
 std::string EndSentence(const JobRecord& record, const job::Job& job, const std::string& stopped_by,
                         bool saved) {
@@ -366,6 +386,7 @@ std::string EndSentence(const JobRecord& record, const job::Job& job, const std:
   if (loss > 0) facts += fmt::format("{}loss {:.4g}", facts.empty() ? "" : ", ", loss);
   const std::string model = ModelDirectory(record, job);
   if (!model.empty()) facts += (facts.empty() ? "" : "; ") + ("the model is in " + model);
+  facts += FewerWorkersNote(record, job);
   return facts.empty() ? text : text + ": " + facts;
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "learn/task/memory.h"
 
@@ -124,6 +126,17 @@ Status ScaleShards(const data::ExampleOptions& options, const data::CsvColumns& 
   for (std::thread& thread : running) thread.join();
   for (const Status& status : done) TRY(status);
   return Status::Ok();
+}
+
+void DrawExampleOrder(const OrderKey& key, size_t size, std::vector<uint32_t>* order) {
+  uint64_t random = MixBits(MixBits(key.seed + MixBits(key.shard)) + key.epoch);
+  order->resize(size);
+  std::iota(order->begin(), order->end(), 0u);
+  for (size_t left = size; left > 1; --left) {
+    random = MixBits(random);
+    const auto other = static_cast<size_t>((random >> 32) * left >> 32);
+    std::swap((*order)[left - 1], (*order)[other]);
+  }
 }
 
 }  // namespace shoal::learn::sparse

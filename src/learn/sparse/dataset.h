@@ -60,4 +60,13 @@ Status ScaleShards(const data::ExampleOptions& options, const data::CsvColumns& 
 // Without the features from `end` on, for which there are no weights. Call after ScalesOf.
 void DropFeaturesFrom(uint64_t end, data::ExampleSet* set);
 
+// What an order of examples depends on.
+struct OrderKey {
+  uint64_t seed = 0;
+  uint64_t shard = 0;
+  uint64_t epoch = 0;
+};
+// The order in which so many examples are trained in an epoch (Fisher–Yates).
+void DrawExampleOrder(const OrderKey& key, size_t size, std::vector<uint32_t>* order);
+
 }  // namespace shoal::learn::sparse

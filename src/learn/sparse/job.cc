@@ -77,6 +77,8 @@ json::object ResultOf(const Task& task, const WorkerOutcome& outcome, const Targ
                       {"digest", outcome.digest},
                       {"drained", outcome.drained}};
   for (const auto& [name, value] : TrainedCountMetadata(outcome.job)) result[name] = value;
+  if (outcome.exchange.exchanges > 0)
+    result["exchange_share"] = std::min(1.0, outcome.exchange.exchange + outcome.exchange.waited);
   if (outcome.best_epoch > 0) {
     result["best_epoch"] = outcome.best_epoch;
     result["validation_loss"] = outcome.validation.loss;

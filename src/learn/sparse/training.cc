@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <numeric>
 #include <thread>
 
 #include "base/log.h"
@@ -29,21 +28,29 @@ constexpr uint64_t kUnexchangedPart = 2;
 constexpr uint64_t kTrainingPart = 16;   // or this part of all that it trains (ADR 280),
 constexpr int kTrainedTimes = 9;         // and earlier where it takes at most a tenth of its time.
 constexpr uint64_t kTurnExamples = 128;  // ADR 201: of a worker, at least, in each of its turns
-constexpr uint64_t kReplayedShare = 16;  // of the examples since the last exchange
+constexpr uint64_t kMostTimes = 4;       // ADR 430
 constexpr int kTries = 64;               // to be taken whole, at the end
 constexpr size_t kLine = 64;
-
-uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
-  x += 0x9e37'79b9'7f4a'7c15;
-  x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
-  x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
-  return x ^ (x >> 31);
-}
 
 // The first lines of what will be read soon.
 void Prefetch(const Row& row) {
   const char* const at = reinterpret_cast<const char*>(row.features);
   for (size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * kLine);
+}
+
+OrderKey OrderOf(const WorkerSetup& setup, size_t threads, size_t thread, uint64_t epoch) {
+  const uint64_t before = setup.meaning.base == nullptr ? 0 : setup.meaning.base->epochs;
+  const uint64_t shard = static_cast<uint64_t>(setup.index) * threads + thread;
+  return {static_cast<uint64_t>(setup.params.seed), shard, epoch + before};
+}
+
+uint64_t FeaturesPerExample(const std::vector<LoadedShard>& shards) {
+  uint64_t features = 0, examples = 1;
+  for (const LoadedShard& shard : shards) {
+    features += shard.set.features.size();
+    examples += shard.set.size();
+  }
+  return features / examples;
 }
 
 uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
@@ -73,6 +80,7 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
       rounds_(Rounds()),
       clocks_(IsPaced() ? kClocks : rounds_),
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
+      features_per_example_(FeaturesPerExample(train) * setup.learner->classes()),
       begun_(RealClock::Get()->Now()),
       meter_(begun_),
       barrier_(train.size()) {}
@@ -90,22 +98,38 @@ uint64_t Training::Rounds() const {
   return most / kMostFeatures + 1;
 }
 
-// The epoch's order of the thread's examples: a function of seed, epoch and shard (Fisher–Yates).
 void Training::ShuffleExamples(Thread& thread) {
-  const size_t size = train_[thread.index].set.size();
-  const uint64_t shard = static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index;
-  const uint64_t before = setup_.meaning.base == nullptr ? 0 : setup_.meaning.base->epochs;
-  uint64_t random =
-      Mix(Mix(static_cast<uint64_t>(setup_.params.seed) + Mix(shard)) + epoch_ + before);
   if (setup_.workers > 1) std::swap(thread.before, thread.order);
-  thread.order.resize(size);
-  std::iota(thread.order.begin(), thread.order.end(), 0u);
-  for (size_t left = size; left > 1; --left) {
-    random = Mix(random);
-    const auto other = static_cast<size_t>((random >> 32) * left >> 32);
-    std::swap(thread.order[left - 1], thread.order[other]);
+  if (thread.drawn_epoch == epoch_) {
+    std::swap(thread.order, thread.after);
+  } else {
+    DrawExampleOrder(OrderOf(setup_, threads_.size(), thread.index, epoch_),
+                     train_[thread.index].set.size(), &thread.order);
   }
   thread.ordered_epoch = epoch_;
+}
+
+// Marks the rows of what the thread will train until the next exchange (ADR 430). Where that goes
+// farther than this epoch, the next one's order is drawn now.
+void Training::NeedNextExamples(Thread& thread) {
+  const LoadedShard& shard = train_[thread.index];
+  const uint64_t size = shard.set.size();
+  if (thread.ordered_epoch != epoch_ || size == 0) return;
+  const uint64_t now = thread.at.epoch > epoch_ ? size : thread.at.example;
+  const uint64_t end = now + next_round_ / threads_.size() + kTurnExamples;
+  const auto need = [&](const std::vector<uint32_t>& order, uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; ++i) {
+      if (i + 4 < to) Prefetch(shard.RowOf(order[i + 4]));
+      table_->Need(shard.RowOf(order[i]));
+    }
+  };
+  need(thread.order, now, std::min(end, size));
+  if (end <= size || epoch_ + 1 == validation_.epochs()) return;
+  if (thread.drawn_epoch != epoch_ + 1)
+    DrawExampleOrder(OrderOf(setup_, threads_.size(), thread.index, epoch_ + 1), size,
+                     &thread.after);
+  thread.drawn_epoch = epoch_ + 1;
+  need(thread.after, 0, std::min(end - size, size));
 }
 
 void Training::TrainRound(Thread& thread) {
@@ -115,6 +139,7 @@ void Training::TrainRound(Thread& thread) {
   if (thread.ordered_epoch != epoch_) ShuffleExamples(thread);
   const Learner& learner = *setup_.learner;
   const bool plain = learner.loss().kind == LossKind::kLogistic && shard.set.weights.empty();
+  const bool touches = setup_.workers > 1 && !setup_.params.deterministic;
   float* const state = table_->state();
   float* const bias = setup_.params.bias ? table_->bias() : nullptr;
   while (thread.at.example < end && !failed_.load() && !setup_.stop->load()) {
@@ -125,6 +150,7 @@ void Training::TrainRound(Thread& thread) {
       if (i + 2 < end) Prefetch(shard.RowOf(thread.order[i + 2]));
       const float label = shard.set.labels[example];
       const Row row = shard.RowOf(example);
+      if (touches) table_->Touch(row);
       const float margin = learner.Step(state, bias, row, label, &thread.scratch);
       if (plain) {
         thread.loss += static_cast<double>(LogLoss(margin, label));
@@ -173,8 +199,14 @@ bool Training::IsExchangeDue(TimePoint now) {
   if (setup_.workers == 1) return !last_ && now - exchanged_ >= kCheckpointable;
   const uint64_t unexchanged = UnexchangedExamples();
   const uint64_t exchanged = TrainedBy(Positions()) - unexchanged;
-  const uint64_t longest = std::min(exchanged / kUnexchangedPart, own_total_ / kTrainingPart);
-  must_exchange_ = !IsPaced() || last_ || unexchanged >= std::max(kRoundExamples, longest);
+  const auto longest_after = [this](uint64_t examples) {
+    return std::max(kRoundExamples,
+                    std::min(examples / kUnexchangedPart, own_total_ / kTrainingPart));
+  };
+  must_exchange_ = !IsPaced() || last_ || unexchanged >= longest_after(exchanged);
+  next_round_ = !IsPaced() ? own_total_
+                           : std::min(longest_after(exchanged + unexchanged),
+                                      std::max(2 * unexchanged, kSharedRoundExamples));
   // A ticket is used, so that others do not wait for nothing.
   return must_exchange_ || exchange_lock_.has_ticket() || now - exchanged_ >= kTrainedTimes * cost_;
 }
@@ -185,7 +217,7 @@ bool Training::TryExchangeLock() {
   if (setup_.workers == 1 || setup_.params.deterministic) return true;
   while (!failed_.load()) {
     if (RealClock::Get()->Now() >= exchange_lock_.next_attempt()) {
-      const Result<bool> mine = exchange_lock_.TryAcquire(cost_);
+      const Result<bool> mine = exchange_lock_.TryAcquire(turn_);
       if (!mine.ok()) Fail(mine.status());
       if (mine.ok() && *mine) return true;
     }
@@ -221,12 +253,11 @@ void Training::UseSample(Thread& thread, SampleUse use) const {
   if (setup_.workers == 1 || thread.unexchanged == 0 || thread.ordered_epoch != epoch_) return;
   const LoadedShard& shard = train_[thread.index];
   const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
-  const uint64_t count = std::min(thread.unexchanged, now + thread.before.size());
   const uint64_t least = LeastReplayed(shard.set, setup_.learner->classes()) / threads_.size() + 1;
-  const uint64_t step = std::max<uint64_t>(1, count / std::max(least, count / kReplayedShare));
-  const uint64_t samples = (count + step - 1) / step;
-  const float weight = static_cast<float>(thread.unexchanged) / static_cast<float>(samples);
-  for (uint64_t back = 1; back <= count; back += step) {
+  const auto [samples, step, weight] =
+      SampleOf(thread.unexchanged, now + thread.before.size(), least, !setup_.params.deterministic);
+  for (uint64_t i = 0; i < samples; ++i) {
+    const uint64_t back = 1 + i * step;
     const uint32_t example =
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
     const Row row = shard.RowOf(example);
@@ -264,19 +295,12 @@ void Training::Attempt(const Step& step) {
 }
 
 void Training::Fetch(Thread& thread) {
-  const auto which =
-      exchange_tries_ == 0 ? StateTable::RowSet::kUsed : StateTable::RowSet::kChanged;
-  UseSample(thread, SampleUse::kExpect);
-  barrier_.ArriveAndWait([] {});
-  Attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
+  Attempt(
+      [&] { return table_->Pull(thread.index, threads_.size(), StateTable::RowSet::kFrequent); });
   barrier_.ArriveAndWait([] {});
   if (!failed_.load()) WithinMemory([&] { UseSample(thread, SampleUse::kReplay); });
   barrier_.ArriveAndWait([] {});
   if (!failed_.load()) table_->Adopt(thread.index, threads_.size());
-}
-
-void Training::Send(Thread& thread) {
-  Attempt([&] { return table_->Push(thread.index, threads_.size()); });
 }
 
 // Whether the next round is trained before the exchange ends; runs while all threads meet. Examples
@@ -298,13 +322,29 @@ void Training::Exchange(Thread& thread) {
     return Attempt([&] { return ExchangeInTurn(thread); });
   if (setup_.workers == 1)
     return Attempt([&] { return table_->Store(thread.index, threads_.size()); });
+  const size_t part = thread.index, parts = threads_.size();
+  if (exchange_tries_ > 0)
+    return Attempt(
+        [&] { return table_->ExchangeRest(part, parts, StateTable::RestSet::kTouched); });
   Fetch(thread);
   barrier_.ArriveAndWait([this] { Extend(); });
   while (extend_) {
     WithinMemory([&] { TrainRound(thread); });
     barrier_.ArriveAndWait([this] { Extend(); });
   }
-  Send(thread);
+  Attempt([&] { return table_->Push(part, parts); });
+  barrier_.ArriveAndWait([this] {
+    Attempt([this] { return exchange_lock_.Release(); });
+    turn_ = RealClock::Get()->Now() - began_;
+  });
+  // A round that meets every row several times needs most of them, and marking costs more.
+  const bool most = next_round_ * features_per_example_ >= kMostTimes * table_->rows();
+  const auto which = last_  ? StateTable::RestSet::kTouched
+                     : most ? StateTable::RestSet::kUsed
+                            : StateTable::RestSet::kNeeded;
+  if (which == StateTable::RestSet::kNeeded) WithinMemory([&] { NeedNextExamples(thread); });
+  barrier_.ArriveAndWait([] {});
+  Attempt([&] { return table_->ExchangeRest(part, parts, which); });
 }
 
 // After all parts were exchanged: where the threads are, and how far the epoch is. What was not
@@ -321,10 +361,10 @@ Status Training::CheckPushed() {
   }
   for (Thread& thread : threads_) thread.unexchanged = 0;
   TRY(setup_.client->SetProgress(EncodePositions(Positions())));
-  TRY(exchange_lock_.Release());
   exchanged_ = RealClock::Get()->Now();
-  cost_ = exchanged_ - began_ - in_turn_;
-  meter_.Add(cost_, waited_);
+  const Duration cost = exchanged_ - began_ - in_turn_;
+  cost_ = exchanges_++ == 0 ? cost : (cost_ + cost) / 2;
+  meter_.Add(cost, waited_);
   return Status::Ok();
 }
 

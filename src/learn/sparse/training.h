@@ -70,7 +70,9 @@ class Training {
     Position at;
     uint64_t ordered_epoch = UINT64_MAX;  // that `order` is of
     std::vector<uint32_t> order;
-    std::vector<uint32_t> before;  // of the epoch before it; empty: not trained in this life
+    std::vector<uint32_t> before;       // of the epoch before it; empty: not trained in this life
+    uint64_t drawn_epoch = UINT64_MAX;  // that `after` is of
+    std::vector<uint32_t> after;        // drawn before its time
     Scratch scratch;
     double loss = 0;           // since the epoch began
     double losses = 0;         // their weights
@@ -86,6 +88,7 @@ class Training {
     return setup_.workers > 1 && setup_.params.rounds == 0 && !setup_.params.deterministic;
   }
   void ShuffleExamples(Thread& thread);
+  void NeedNextExamples(Thread& thread);
   void RunThread(Thread& thread);
   // A want of memory in it fails the training.
   template <typename Work>
@@ -100,9 +103,8 @@ class Training {
   enum class SampleUse : uint8_t { kExpect, kReplay };
   void UseSample(Thread& thread, SampleUse use) const;
   Status ExchangeInTurn(Thread& thread);
-  // The two halves of an exchange of all threads; between them threads may train in its turn.
+  // The first half of a turn, in all threads; before the second they may train.
   void Fetch(Thread& thread);
-  void Send(Thread& thread);
   void Extend();
   void Exchange(Thread& thread);
   template <typename Step>
@@ -129,6 +131,7 @@ class Training {
   const uint64_t rounds_;
   const uint64_t clocks_;     // of an epoch: how often the others hear how far this worker is
   const uint64_t own_total_;  // examples over all epochs
+  const uint64_t features_per_example_;  // of all classes
   const TimePoint begun_;
   ExchangeMeter meter_;
 
@@ -149,13 +152,16 @@ class Training {
   bool extend_ = false;  // another round is trained before the exchange ends
   int exchange_tries_ = 0;
   uint64_t clock_ = 0;
-  TimePoint began_{};      // the exchange under way
-  TimePoint fetched_{};    // when its first half had ended; none: it has not
-  Duration in_turn_{};     // what was trained between its halves
-  Duration waited_{};      // for the turn, before it
-  uint64_t unmet_ = 0;     // examples, when it began
-  TimePoint exchanged_{};  // the end of the last one, without what was waited since
-  Duration cost_{};        // of the last one
+  TimePoint began_{};    // the exchange under way
+  TimePoint fetched_{};  // when its first half had ended; none: it has not
+  Duration in_turn_{};   // what was trained between its halves
+  Duration turn_{};      // of the last one, as long as others had to wait for it
+  uint64_t exchanges_ = 0;
+  uint64_t next_round_ = 0;  // at most so many examples until the next exchange
+  Duration waited_{};        // for the turn, before it
+  uint64_t unmet_ = 0;       // examples, when it began
+  TimePoint exchanged_{};    // the end of the last one, without what was waited since
+  Duration cost_{};          // of the last one
   std::vector<EpochQuality> curve_;
 
   Mutex mu_;

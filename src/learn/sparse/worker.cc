@@ -479,6 +479,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummar
       const std::unique_ptr<StateTable> table,
       StateTable::Make(setup.client, StateFeatures(setup), setup.learner, setup.params.simd));
   if (setup.workers > 1) UseFeatures(setup, data, table.get());
+  table->ShareWith(setup.workers);
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed = IsResumed(from);
   if (resumed) TRY(table->Connect());

@@ -47,6 +47,8 @@ class Training {
   const LossCurve& loss_curve() const { return curve_; }
   // Of the whole job, as last heard.
   const JobProgress::Totals& all() const { return all_; }
+  // Of this worker's time as last reported, 0 to 1, that passed in exchanges.
+  double exchange_share() const { return exchange_; }
   // What of all().words had been trained before Run began, by earlier lives and by other workers.
   uint64_t words_before() const { return words_before_; }
   // Tells the servers where this worker is and hears of the others.

@@ -75,6 +75,7 @@ Status TrainAsWorker(Task& task) {
                       {"digest", outcome.digest},
                       {"drained", outcome.drained}};
   for (const auto& [name, value] : TrainedCountMetadata(outcome.job)) result[name] = value;
+  if (setup.workers > 1) result["exchange_share"] = outcome.exchange_share;
   task.reporter().Result(result);
   return Status::Ok();
 }

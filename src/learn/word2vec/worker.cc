@@ -239,6 +239,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
   if (!outcome.drained) TRY(conserved);
   outcome.exchanged_bytes = training.all().bytes;
+  outcome.exchange_share = training.exchange_share();
   if (!training.loss_curve().empty()) outcome.loss = training.loss_curve().back().second;
   // An older model is better than one that has seen nothing.
   const bool learnt = all > 0 && (training.all().pairs > 0 || resumed);

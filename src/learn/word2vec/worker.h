@@ -46,6 +46,7 @@ struct WorkerOutcome {
   double words_per_second = 0;  // of the whole job, training only; worker 0
   double loss = 0;              // of the whole job, last part; worker 0
   double exchanged_bytes = 0;   // rows and keys of all workers while they trained; worker 0
+  double exchange_share = 0;    // of its threads' time that passed in exchanges; worker 0
   TrainedCount job;             // of all workers in all lives; worker 0
   bool drained = false;
   std::string digest;  // of vectors.bin; worker 0

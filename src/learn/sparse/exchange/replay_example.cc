@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kLeastExamples = 128;
 constexpr uint64_t kLeastFeatures = 128 * 128;
+constexpr uint64_t kReplayedShare = 16;  // of the examples since the last exchange (ADR 186)
 
 // Runs `use(row, label, bias)` for what the state has of an example: of several classes each of
 // them.
@@ -32,6 +33,18 @@ void ForEachClass(const WorkerSetup& setup, const StateTable& table, const Row& 
 uint64_t LeastReplayed(const data::ExampleSet& set, uint32_t classes) {
   const uint64_t of_one = (set.features.size() / set.size() + 1) * classes;
   return std::max(kLeastExamples, kLeastFeatures / of_one);
+}
+
+ReplaySample SampleOf(uint64_t trained, uint64_t known, uint64_t least, bool brief) {
+  const uint64_t count = std::min(trained, known);
+  if (count == 0) return {};
+  if (brief && count > least)
+    least = std::max(least * least / count, std::min(kLeastExamples, least));
+  ReplaySample sample;
+  sample.step = std::max<uint64_t>(1, count / std::max(least, count / kReplayedShare));
+  sample.count = (count + sample.step - 1) / sample.step;
+  sample.weight = static_cast<float>(trained) / static_cast<float>(sample.count);
+  return sample;
 }
 
 void ExpectExample(const WorkerSetup& setup, StateTable* table, const Row& row,

@@ -13,6 +13,7 @@
 #include "learn/ffm/learner.h"
 #include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
+#include "learn/sparse/exchange/replay_example.h"
 #include "learn/sparse/merge_kernels.h"
 #include "learn/sparse/test_examples.h"
 
@@ -268,6 +269,20 @@ TEST(SparseReplay, StepsWithoutTheSquaresOfOthersWereTooLong) {
   EXPECT_EQ(StepRatio(rate, 4, 9, 4), 1);
   EXPECT_EQ(StepRatio(rate, 4, 9, 0), 1);  // never longer
   EXPECT_FLOAT_EQ(StepRatio(rate, 4, 9, 44), (1 + 2.5f) / (1 + (std::sqrt(44.0f) + 7) / 2));
+}
+
+TEST(SparseReplaySample, IsASixteenthOrEnoughAndBriefInLongerRounds) {
+  const auto is = [](const ReplaySample& sample, uint64_t count, uint64_t step, float weight) {
+    EXPECT_EQ(sample.count, count);
+    EXPECT_EQ(sample.step, step);
+    EXPECT_NEAR(sample.weight, weight, 1e-3f);
+  };
+  is(SampleOf(100, 100, 128, true), 100, 1, 1);
+  is(SampleOf(100, 50, 128, true), 50, 1, 2);
+  is(SampleOf(32768, 32768, 128, true), 2048, 16, 16);
+  is(SampleOf(4096, 4096, 1024, false), 1024, 4, 4);
+  is(SampleOf(4096, 4096, 1024, true), 256, 16, 16);
+  is(SampleOf(0, 0, 128, true), 0, 1, 1);
 }
 
 }  // namespace

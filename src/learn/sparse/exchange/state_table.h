@@ -4,10 +4,14 @@
 // Between two exchanges L is what the threads train, and B the weights and squares that the servers
 // had when it began.
 //
-// A row on the servers is a few features side by side, about half a KiB, as weights and squares of
-// gradients, and the count of the rule `combine` (ps/types.h): of a push that another has
-// overtaken only a share is taken, and the rest stays in L for the next exchange. A bias is one
-// feature more, behind the last.
+// Rows that a round has used often are exchanged so, by one worker at a time. The other ones that a
+// worker has changed, or trains next, are exchanged by any number of workers at once, without a
+// replay (docs/adr/0430).
+//
+// A row on the servers is a feature, or a few side by side, as weights and squares of gradients,
+// and the count of the rule `combine` (ps/types.h): of a push that another has overtaken only a
+// share is taken, and the rest stays in L for the next exchange. A bias is one feature more, behind
+// the last.
 #pragma once
 
 #include <atomic>
@@ -25,6 +29,19 @@
 
 namespace shoal::learn::sparse {
 
+// How the features lie in rows.
+struct RowLayout {
+  RowLayout(uint64_t features, uint32_t width, uint64_t classes_of_learner);
+
+  uint64_t classes;
+  uint32_t shift;
+  uint64_t features;  // of a row: 1 << shift
+  uint64_t values;    // floats of its features
+  uint64_t floats;    // and the count
+  uint64_t rows;
+  uint64_t bias_row;  // the first that has a bias
+};
+
 class StateTable {
  public:
   // `client` (not owned) may be null: then there is nothing to meet. `learner` (not owned) outlives
@@ -35,6 +52,7 @@ class StateTable {
   ~StateTable();
 
   uint64_t features() const { return features_; }
+  uint64_t rows() const { return layout_.rows; }
   float* state() { return local_; }
   const float* state() const { return local_; }
   float* bias() { return local_ + width_ * features_; }
@@ -54,9 +72,15 @@ class StateTable {
   void Use(std::span<const uint32_t> features);
   bool connected() const { return base_ != nullptr; }
 
-  // Of which rows an exchange is: those that this worker has changed since it last met the servers,
-  // that it uses or ever changed, or all.
-  enum class RowSet : uint8_t { kChanged, kUsed, kAll };
+  // How many workers there are with this one, which decides what is frequent. Before any exchange.
+  void ShareWith(int workers);
+  // Says that this worker trains an example now, or will soon. Any number of threads.
+  void Touch(const Row& row);
+  void Need(const Row& row);
+
+  // Of which rows an exchange is: those of which many examples were trained (Touch) since they were
+  // last exchanged, that this worker uses or ever changed, or all.
+  enum class RowSet : uint8_t { kFrequent, kUsed, kAll };
   // Before Pull: the features of an example that Replay will be called with, and the number of its
   // bias. Those of no such example are merged at once, without what a replay needs of them. Any
   // number of threads.
@@ -66,6 +90,11 @@ class StateTable {
   Status Pull(size_t part, size_t parts, RowSet which);
   void Adopt(size_t part, size_t parts);
   Status Push(size_t part, size_t parts);
+  // An exchange of the rows that are marked by Touch and did not go with a Push since, and also of
+  // those that are marked by Need, or that this worker uses. Parts as above; no thread may train
+  // meanwhile, but other workers may exchange.
+  enum class RestSet : uint8_t { kTouched, kNeeded, kUsed };
+  Status ExchangeRest(size_t part, size_t parts, RestSet which);
   // What this worker has changed since it last met the servers goes there, where no other worker
   // changes anything: instead of an exchange, for a tenth of its work. Parts as above.
   Status Store(size_t part, size_t parts);
@@ -78,6 +107,7 @@ class StateTable {
 
  private:
   struct Piece;
+  class PushQueue;
   struct Range {
     uint64_t begin, end;
   };
@@ -85,6 +115,9 @@ class StateTable {
              const MergeKernels* kernels);
   float* Allocate() const;
   bool Differs(uint64_t row) const;
+  void TakeNewer(uint64_t row, const float* theirs);
+  template <typename Mark>
+  void ForEachRowOf(const Row& row, const Mark& mark);
   Merge MergeWith(uint64_t bias);
   SlotBlock BlockAt(uint64_t feature, const SlotRun& run) const;
   // What the servers have of a row: brings its features into the form of sparse::Merge.
@@ -94,10 +127,18 @@ class StateTable {
   // The servers' answer to a push of that `delta`. With `alone`, what others have pushed before it
   // is to be undone by the next one, else it is taken over.
   void Pushed(uint64_t row, const float* delta, const float* answer, bool alone);
+  Result<ps::Ticket> IssuePush(Piece* piece);
+  void FinishPush(const Piece& piece, bool alone);
+  void MergeAtOnce(uint64_t row, const float* theirs);
   template <typename Wanted>
-  Status PushRows(Range rows, const Wanted& wanted, bool alone);
+  Status PushRows(Range rows, const std::vector<uint8_t>* marks, const Wanted& wanted, bool alone);
   template <typename Fill, typename Issue, typename Finish>
-  Status InPieces(Range rows, const Fill& fill, const Issue& issue, const Finish& finish);
+  Status InPieces(Range rows, const std::vector<uint8_t>* marks, const Fill& fill,
+                  const Issue& issue, const Finish& finish);
+
+  // Of a mark.
+  static constexpr uint8_t kUses = 0x7f;    // trained examples since the last exchange, or so many
+  static constexpr uint8_t kNeeded = 0x80;  // examples that will be trained soon
 
   ps::Client* const client_;
   const Learner* const learner_;
@@ -107,20 +148,44 @@ class StateTable {
   const uint64_t features_;
   const uint64_t width_;
   const bool pairs_;  // a feature is one value and its squares
-  const uint64_t row_features_;
-  const uint64_t row_values_;  // floats of its features
-  const uint64_t row_floats_;  // and the count
-  const uint64_t rows_;
+  const RowLayout layout_;
   ps::TableRef table_;
   std::atomic<uint64_t> partial_pushes_{0};
-  float* local_ = nullptr;                // [rows_ × row_values_]
+  float* local_ = nullptr;                // [layout_.rows × layout_.values]
   float* base_ = nullptr;                 // likewise, weights and squares; null until connected
   float* shift_ = nullptr;                // likewise, of sparse::Merge
   std::vector<MergeState> merge_states_;  // by feature; from Pull to Push
   std::vector<uint8_t> expected_;         // by feature: a replay will read it
   std::vector<uint8_t> used_;             // by row: this worker uses it
-  std::vector<uint8_t> pulled_;           // by row: in the exchange under way
-  std::vector<float> seen_;               // by row: the count that it was pulled with
+  std::vector<uint8_t> marks_;            // by row
+  uint8_t frequent_uses_ = 1;
+  std::vector<uint8_t> pulled_;  // by row: in the exchange under way
+  std::vector<float> seen_;      // by row: the count that it was pulled with
 };
+
+template <typename Mark>
+void StateTable::ForEachRowOf(const Row& row, const Mark& mark) {
+  for (uint32_t i = 0; i < row.count; ++i) {
+    const uint64_t first = row.features[i] * layout_.classes;
+    for (uint64_t at = first >> layout_.shift; at <= (first + layout_.classes - 1) >> layout_.shift;
+         ++at)
+      mark(std::atomic_ref(marks_[at]));
+  }
+}
+
+// Threads that touch a row at the same time may count one example.
+inline void StateTable::Touch(const Row& row) {
+  ForEachRowOf(row, [](std::atomic_ref<uint8_t> mark) {
+    const uint8_t now = mark.load(std::memory_order_relaxed);
+    if ((now & kUses) != kUses)
+      mark.store(static_cast<uint8_t>(now + 1), std::memory_order_relaxed);
+  });
+}
+
+inline void StateTable::Need(const Row& row) {
+  ForEachRowOf(row, [](std::atomic_ref<uint8_t> mark) {
+    mark.store(mark.load(std::memory_order_relaxed) | kNeeded, std::memory_order_relaxed);
+  });
+}
 
 }  // namespace shoal::learn::sparse

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <memory>
+#include <numeric>
+#include <thread>
 #include <vector>
 
 #include "learn/fm/learner.h"
@@ -127,6 +129,104 @@ TEST_F(SparseStore, RowsThatAWorkerWillTrainComeWithItsFirstExchange) {
   Exchange(1);
   ExpectFeature(1, 3, -2, 4);
   ExpectFeature(1, 500, 0, 0);
+}
+
+// The features of an example.
+Row RowOf(const std::vector<uint32_t>& features) {
+  return {features.data(), nullptr, static_cast<uint32_t>(features.size()), 1, nullptr};
+}
+
+TEST_F(SparseStore, OnlyRowsThatWereTrainedOrWillBeAreExchangedWithTheRest) {
+  for (int i = 0; i < kWorkers; ++i) ASSERT_TRUE(tables_[i]->Connect().ok());
+  const std::vector<uint32_t> trained = {3, 500}, wanted = {3, 900};
+  Train(0, 3, -2, 4);
+  Train(0, 500, 1, 2);
+  Train(0, 700, 1, 2);  // not said
+  tables_[0]->Touch(RowOf(trained));
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
+  Train(2, 900, -1, 3);
+  tables_[2]->Touch(RowOf(wanted));
+  ASSERT_TRUE(tables_[2]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
+  tables_[1]->Need(RowOf(wanted));
+  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
+  ExpectFeature(1, 3, 0, 0);
+  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
+  ExpectFeature(1, 3, -2, 4);
+  ExpectFeature(1, 900, -1, 3);
+  ExpectFeature(1, 500, 0, 0);
+  ASSERT_TRUE(tables_[1]->TakeAll().ok());
+  ExpectFeature(1, 500, 1, 2);
+  ExpectFeature(1, 700, 0, 0);
+}
+
+// What one worker has trained often waits for its turn; the rest of it does not.
+TEST_F(SparseStore, WhatIsTrainedOftenGoesWithTheFrequentRows) {
+  tables_[0]->ShareWith(16);
+  for (int i = 0; i < kWorkers; ++i) ASSERT_TRUE(tables_[i]->Connect().ok());
+  const std::vector<uint32_t> often = {3}, once = {500};
+  Train(0, 3, -2, 4);
+  Train(0, 500, 1, 2);
+  Train(0, kFeatures, -1, 1);  // the bias
+  for (int i = 0; i < 4; ++i) tables_[0]->Touch(RowOf(often));
+  tables_[0]->Touch(RowOf(once));
+  ASSERT_TRUE(tables_[0]->Pull(0, 1, StateTable::RowSet::kFrequent).ok());
+  tables_[0]->Adopt(0, 1);
+  ASSERT_TRUE(tables_[0]->Push(0, 1).ok());
+  ASSERT_TRUE(tables_[1]->TakeAll().ok());
+  ExpectFeature(1, 3, -2, 4);
+  ExpectFeature(1, kFeatures, -1, 1);
+  ExpectFeature(1, 500, 0, 0);
+  const uint64_t pushed = BytesPushed(0);
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
+  const uint64_t rest = BytesPushed(0) - pushed;
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
+  EXPECT_EQ(BytesPushed(0) - pushed, rest);  // nothing is left
+  EXPECT_GT(rest, 0u);
+  ASSERT_TRUE(tables_[1]->TakeAll().ok());
+  ExpectFeature(1, 3, -2, 4);
+  ExpectFeature(1, 500, 1, 2);
+}
+
+// Any number of workers exchange the rest at the same time.
+TEST_F(SparseStore, NothingOfTheRestIsLostWhereWorkersMeet) {
+  for (int i = 0; i < kWorkers; ++i) ASSERT_TRUE(tables_[i]->Connect().ok());
+  std::vector<uint32_t> all(kFeatures);
+  std::iota(all.begin(), all.end(), 0u);
+  std::vector<std::thread> workers;
+  for (size_t i = 0; i < kWorkers; ++i) {
+    workers.emplace_back([&, i] {
+      for (int round = 1; round <= 20; ++round) {
+        for (const uint32_t feature : all) tables_[i]->state()[2 * feature + 1] += 1;  // a gradient
+        tables_[i]->Touch(RowOf(all));
+        EXPECT_TRUE(tables_[i]->ExchangeRest(0, 1, StateTable::RestSet::kNeeded).ok());
+      }
+      while (tables_[i]->TakePartialPushCount() > 0)
+        EXPECT_TRUE(tables_[i]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  ASSERT_TRUE(tables_[0]->TakeAll().ok());
+  for (const uint32_t feature : all)
+    EXPECT_NEAR(tables_[0]->state()[2 * feature + 1], 20 * kWorkers, 0.01) << feature;
+}
+
+// A worker that has not met a feature lately knows less of it than a server's checkpoint.
+TEST_F(SparseStore, AServerThatCameBackKeepsWhatIsNewer) {
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(tables_[i]->Connect().ok());
+  Train(0, 3, -2, 4);
+  Train(0, 100, 1, 2);
+  Store(0);
+  Train(1, 100, 3, 9);
+  const std::vector<uint32_t> touched = {100};
+  tables_[1]->Touch(RowOf(touched));
+  ASSERT_TRUE(tables_[1]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
+  Train(0, 3, -3, 6);
+  ASSERT_TRUE(tables_[0]->Rebase(0).ok());
+  ASSERT_TRUE(tables_[0]->ExchangeRest(0, 1, StateTable::RestSet::kTouched).ok());
+  ASSERT_TRUE(tables_[2]->Connect().ok());
+  ExpectFeature(2, 3, -3, 6);
+  EXPECT_NEAR(tables_[2]->state()[2 * 100 + 1], 11, 1e-5);
+  EXPECT_NEAR(tables_[0]->state()[2 * 100 + 1], 11, 1e-5);
 }
 
 // Features of factorization machines that no replayed example has are merged in one step: to the

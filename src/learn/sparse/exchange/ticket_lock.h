@@ -1,7 +1,7 @@
-// Whose exchange it is: workers meet the servers one after another, so that none pushes what
-// another has not seen (docs/adr/0186). A queue of tickets, in one row on the servers. It is
-// advice: where a worker dies in its turn, or a server comes back without the row, two may exchange
-// at a time, and the table's rule `combine` makes that safe.
+// Whose exchange of frequent rows it is: workers exchange them one after another, so that none
+// pushes what another has not seen (docs/adr/0186, 0430). A queue of tickets, in one row on the
+// servers. It is advice: where a worker dies in its turn, or a server comes back without the row,
+// two may exchange at a time, and the table's rule `combine` makes that safe.
 //
 // Used by training.h, by one thread at a time. Errors are those of the client.
 #pragma once
