@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "cli/jobs/registry_place.h"
 #include "cli/models/model_commands.h"
 #include "cli/models/model_metadata.h"
-#include "cli/jobs/registry_place.h"
 #include "cli/terminal/report.h"
 
 namespace shoal::cli {
@@ -397,7 +397,6 @@ void AddRollback(CLI::App& app, Run* chosen) {
   AddReference(sub, arguments.get(), "Name of the model");
   sub->footer(R"help(Examples:
   shoal rollback ages
-  shoal rollback ages --registry s3://models/production
 
 Servers that follow the model (`shoal publish ages`) answer with that version within seconds, without
 failing a request. Again, it goes back one version more.)help");

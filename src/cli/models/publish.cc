@@ -15,8 +15,8 @@
 
 #include "base/file.h"
 #include "base/mutex.h"
-#include "cli/models/model_commands.h"
 #include "cli/jobs/registry_place.h"
+#include "cli/models/model_commands.h"
 #include "cli/models/show_model.h"
 #include "cli/terminal/ready_notice.h"
 #include "cli/terminal/report.h"

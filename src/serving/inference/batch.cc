@@ -27,8 +27,9 @@ Status CheckColumns(const Scorer& scorer, const data::ExampleInput& input) {
   const std::string name = *input.unknown().begin();
   const std::vector<std::string>& columns = scorer.columns();
   const auto end = columns.begin() + std::min<std::ptrdiff_t>(kListed, std::ssize(columns));
+  const std::string near = job::DidYouMean(name, columns);
   return InvalidArgument(EscapedUtf8(fmt::format(
-      "the model has no column '{}'{}; its columns are {}{}", name, job::DidYouMean(name, columns),
+      "the model has no column '{}'{} Its columns are {}{}", name, near.empty() ? "." : near,
       fmt::join(columns.begin(), end, ", "), columns.size() > kListed ? ", …" : "")));
 }
 

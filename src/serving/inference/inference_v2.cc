@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "data/examples/csv.h"
 #include "serving/inference/batch.h"
 #include "serving/inference/inference.h"
 #include "serving/inference/json_slices.h"
@@ -353,6 +354,14 @@ std::string TensorMetadata(std::string_view name, std::string_view datatype,
                      shape);
 }
 
+// Whether the training saw texts only, or took numbers for names.
+bool IsTextColumn(const data::CsvColumns& columns, const std::string& name) {
+  const std::vector<std::string>& names = columns.schema.names;
+  const auto place = std::find(names.begin(), names.end(), name) - names.begin();
+  const data::CsvColumns::Column& column = columns.columns[static_cast<size_t>(place)];
+  return column.categorical || (columns.scaled && column.scale.factor == 0);
+}
+
 }  // namespace
 
 Result<InferenceReply> InferV2(const ServedModel& model, std::string_view body,
@@ -375,14 +384,9 @@ std::string MetadataV2(const ServedModel& model) {
                TensorMetadata("vectors", "FP32", "-1," + dim)};
   } else {
     const Scorer& scorer = *model.scorer();
-    const auto& categorical = scorer.options().csv == nullptr
-                                  ? std::vector<std::string>()
-                                  : scorer.options().csv->schema.categorical;
-    for (const std::string& column : scorer.columns()) {
-      const bool text =
-          std::find(categorical.begin(), categorical.end(), column) != categorical.end();
-      inputs.push_back(TensorMetadata(column, text ? "BYTES" : "FP64", "-1"));
-    }
+    for (const std::string& column : scorer.columns())
+      inputs.push_back(TensorMetadata(
+          column, IsTextColumn(*scorer.options().csv, column) ? "BYTES" : "FP64", "-1"));
     if (inputs.empty()) inputs.push_back(TensorMetadata("examples", "BYTES", "-1"));
     const size_t classes = scorer.reading().classes.size();
     const bool several = std::string_view(scorer.output()) == "probabilities";

@@ -1,9 +1,11 @@
-// Small models of the tests, saved as a training saves them. Included by tests only.
+// Small models of the tests and fuzz programs, saved as a training saves them. Included by them
+// only.
 #pragma once
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -19,6 +21,13 @@
 #include "serving/inference/served_model.h"
 
 namespace shoal::serving {
+
+// Ends the process otherwise: fuzz programs have no test framework.
+inline void RequireOk(const Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.message().c_str());
+  std::abort();
+}
 
 // The columns of the table model: y is the label, key names the examples.
 inline data::CsvSchema TestSchema() {
@@ -84,15 +93,15 @@ inline void SaveTableModel(const std::string& directory, const std::string& loss
   const auto saved =
       model::SaveFactorModel(directory, TestModel(kTestHashBits, 0, classes, factors, fields, seed),
                              TestMetadata(loss, "csv"), false);
-  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  RequireOk(saved.status());
 }
 
 inline std::shared_ptr<const ServedModel> LoadedModel(const std::string& directory,
                                                       const std::string& name = "m",
                                                       uint64_t version = 1) {
   auto model = ServedModel::Load(directory, name, version);
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  return model.ok() ? *model : nullptr;
+  RequireOk(model.status());
+  return *model;
 }
 
 }  // namespace shoal::serving
