@@ -99,7 +99,7 @@ class Serving(unittest.TestCase):
                            "--output", "-")
         self.assertEqual(ours, again)
         self.shoal("models", "tag", "ages@1", "baseline")
-        self.assertIn("protected by the tag baseline", self.shoal("models", "delete", "ages@1", code=2))
+        self.assertIn("protected by the tag baseline", self.shoal("models", "delete", "ages@1", code=1))
         self.train()
         self.shoal("models", "delete", "ages", "--keep", "1")
         self.assertEqual([(v["version"], v["tags"]) for v in self.versions()], [(1, ["baseline"]), (3, [])])
@@ -186,6 +186,7 @@ class Serving(unittest.TestCase):
                 count += 1
                 if reply.status != 200 or len(set(json.loads(text)["predictions"])) != 1:
                     failed.append((reply.status, text))
+            connection.close()
             asked.append(count)
 
         peers = [threading.Thread(target=load) for _ in range(4)]
@@ -209,6 +210,21 @@ class Serving(unittest.TestCase):
         self.assertGreater(sum(asked), 100)
         self.assertEqual(published.close(), 0)
 
+    def test_a_job_serves(self):
+        self.train()
+        job = self.home.write("endpoint.yaml", "name: endpoint\nroles:\n  server:\n    replicas: 1\n    command: "
+                              "[\"@shoal\", publish, ages, --port, \"0\"]\n")
+        process = self.home.start("run", job)
+        place = harness.poll_until(lambda: re.search(r"ages@1 at http://(\S+)/v2", harness.said(process)), 60 * harness.PATIENCE)
+        self.assertTrue(place, harness.said(process))
+        connection = http.client.HTTPConnection(place.group(1), timeout=60)
+        connection.request("POST", "/v1/models/ages:predict", json.dumps({"instances": [{"age": 50}]}))
+        reply = connection.getresponse()
+        self.assertEqual((reply.status, len(json.loads(reply.read())["predictions"])), (200, 1))
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(60 * harness.PATIENCE), (0, 130))
+
     def test_bad_requests_are_answered_and_leave_it_in_service(self):
         self.train()
         token = self.home.write("token", TOKEN + "\n")
@@ -228,12 +244,13 @@ class Serving(unittest.TestCase):
         connection.putheader("Content-Length", str(1 << 30))
         connection.endheaders()
         self.assertEqual(connection.getresponse().status, 413)
+        connection.close()
         self.assertEqual(published.ask("/v1/models/ages:predict", {"instances": [{}]}, TOKEN)[0], 200)
 
     def test_models_that_are_damaged_or_missing_are_not_served(self):
         self.train()
         self.assertIn("no model zips", self.shoal("publish", "zips", code=4))
-        self.assertIn("@", self.shoal("publish", "ages@9", code=4) + "@")
+        self.assertIn("there is no version 9; the newest is 1", self.shoal("publish", "ages@9", code=4))
         with open(self.home.path("ages", "weights.bin"), "r+b") as f:
             f.truncate(50)
         self.assertIn("weights.bin", self.shoal("publish", self.home.path("ages"), code=1))

@@ -26,7 +26,8 @@ using serving::ModelVersion;
 
 struct ModelsArguments {
   std::string registry;
-  std::vector<std::string> references;
+  std::string reference;
+  std::vector<std::string> references;  // of ls and compare
   std::string tag;
   std::string path;
   std::string to;
@@ -134,7 +135,7 @@ std::string Shortened(const std::string& text) {
 }
 
 Status Show(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.references.front()));
+  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.reference));
   const ModelVersion& version = found.version;
   if (context.json)
     return PrintOut(JsonLine(VersionJson(found.reference.name, version, found.history)));
@@ -199,8 +200,7 @@ Status Confirm(const Context& context, json::object event, const std::string& te
 }
 
 Status Tag(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const ModelReference reference,
-             serving::ParseModelReference(arguments.references.front()));
+  TRY_ASSIGN(const ModelReference reference, serving::ParseModelReference(arguments.reference));
   TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
   if (arguments.remove) {
     TRY(registry.models->Tag(reference.name, arguments.tag, 0, RegistryUser()));
@@ -216,7 +216,7 @@ Status Tag(const Context& context, const ModelsArguments& arguments) {
 }
 
 Status Promote(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.references.front()));
+  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.reference));
   const std::string& name = found.reference.name;
   if (arguments.to.empty()) {
     TRY(found.registry.models->Tag(name, std::string(serving::kPromoted), found.version.number,
@@ -242,7 +242,7 @@ Status Promote(const Context& context, const ModelsArguments& arguments) {
 }
 
 Status Export(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.references.front()));
+  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.reference));
   TRY(found.registry.models->Export(found.reference.name, found.version, arguments.path));
   return Confirm(
       context,
@@ -263,8 +263,7 @@ Status Import(const Context& context, const ModelsArguments& arguments) {
 }
 
 Status Delete(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const ModelReference reference,
-             serving::ParseModelReference(arguments.references.front()));
+  TRY_ASSIGN(const ModelReference reference, serving::ParseModelReference(arguments.reference));
   TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
   if (reference.version.empty() == (arguments.keep == 0)) {
     return InvalidArgument(
@@ -294,7 +293,7 @@ Status Delete(const Context& context, const ModelsArguments& arguments) {
 }
 
 Status Rollback(const Context& context, const ModelsArguments& arguments) {
-  const std::string& name = arguments.references.front();
+  const std::string& name = arguments.reference;
   TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
   TRY_ASSIGN(const uint64_t version, registry.models->Rollback(name, RegistryUser()));
   return Confirm(context, {{"model", name}, {"promoted", version}},
@@ -308,6 +307,7 @@ CLI::App* AddAction(CLI::App* to, const char* name, const char* about, Action ac
                     const std::shared_ptr<ModelsArguments>& arguments, Run* chosen) {
   CLI::App* const sub = to->add_subcommand(name, about);
   AddRegistryOption(sub, &arguments->registry);
+  if (to->get_parent() != nullptr) sub->fallthrough();  // --json is the parent's
   sub->callback([action, arguments, chosen] {
     *chosen = [action, arguments](const Context& context) {
       const Status done = action(context, *arguments);
@@ -317,11 +317,8 @@ CLI::App* AddAction(CLI::App* to, const char* name, const char* about, Action ac
   return sub;
 }
 
-void AddReference(CLI::App* sub, ModelsArguments* arguments, const char* about, int count = 1) {
-  sub->add_option("MODEL", arguments->references, about)
-      ->required()
-      ->expected(count)
-      ->type_name("");
+void AddReference(CLI::App* sub, ModelsArguments* arguments, const char* about) {
+  sub->add_option("MODEL", arguments->reference, about)->required()->type_name("");
 }
 
 constexpr const char* kModelsFooter = R"help(Examples:
@@ -354,9 +351,11 @@ void AddModels(CLI::App& app, Run* chosen) {
   AddReference(AddAction(models, "show", "Show a version", Show, show, chosen), show.get(),
                "NAME@VERSION");
   auto compare = make();
-  AddReference(
-      AddAction(models, "compare", "Show how two versions differ", Compare, compare, chosen),
-      compare.get(), "Two of NAME@VERSION", 2);
+  AddAction(models, "compare", "Show how two versions differ", Compare, compare, chosen)
+      ->add_option("MODEL", compare->references, "Two of NAME@VERSION")
+      ->required()
+      ->expected(2)
+      ->type_name("");
   auto tag = make();
   CLI::App* sub = AddAction(models, "tag", "Give a version a name", Tag, tag, chosen);
   AddReference(sub, tag.get(), "NAME@VERSION");
