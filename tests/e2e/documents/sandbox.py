@@ -74,7 +74,7 @@ BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
               "shoal train linear --data people.csv --label age --output ages",
           "shoal models show ages@2": " && ".join(["shoal train linear --data people.csv --label age --output ages"] * 2),
           "shoal publish ages words --listen 0.0.0.0:8500 --token-file secret": "shoal train word2vec --data text8 --output words",
-          "shoal rollback ages": "shoal models promote ages@1 && shoal models promote ages@2",
+          "shoal rollback ages": "for i in 1 2; do n=$(shoal models import ages --json | jq .version) && shoal models promote ages@$n; done",
           "shoal show ./model --top 50": "shoal train logistic --data train.svm --output model"}
 
 # Commands whose examples are about files and models; the others' are about jobs.
