@@ -83,6 +83,21 @@ void Linear(benchmark::State& state) {
   Finish(state, failed);
 }
 
+// Without HTTP: of one thread.
+void Answer(benchmark::State& state) {
+  const TempDir directory = TempDir::Create().value();
+  const std::string path = (directory.path() / "m").string();
+  SaveTableModel(path, "logistic");
+  const auto model = LoadedModel(path);
+  const std::string body = Body(state.range(0) != 0);
+  for (auto _ : state) {
+    const auto reply =
+        state.range(0) != 0 ? InferV2(*model, body, {}) : PredictV1(*model, body, {});
+    if (!reply.ok()) return state.SkipWithError(reply.status().message().c_str());
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
 void ConstantBytes(benchmark::State& state) {
   std::string body = "{\"predictions\":[";
   for (int i = 0; i < kBatch; ++i) body += i == 0 ? "0.123456" : ",0.123456";
@@ -126,6 +141,7 @@ void LinearWithSwaps(benchmark::State& state) {
   state.counters["swaps"] = static_cast<double>(swaps);
 }
 
+BENCHMARK(Answer)->Arg(0)->Arg(1);
 BENCHMARK(ConstantBytes)->Arg(0)->Arg(1)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Linear)->Arg(0)->Arg(1)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(LinearWithSwaps)->UseRealTime()->Unit(benchmark::kMillisecond);

@@ -406,7 +406,9 @@ class DocumentTest(unittest.TestCase):
 
     def interrupt(self, sandbox, line):
         """A command that goes on until Ctrl-C: it prints something or listens at its port, and ends then."""
-        port = re.search(r"(?:forward \S+ \S+|--port) (\d+)", line)
+        port = re.search(r"(?:forward \S+ \S+ |--port |--listen \S+:)(\d+)", line)
+        if line.startswith("shoal publish") and not port:
+            port = re.match(r"(8500)", "8500")  # its default
         if port:  # of this machine: another test may have it now
             harness.poll_until(lambda: harness.bindable(int(port.group(1))), 60 * harness.PATIENCE, 0.1)
         process = sandbox.start(line)
