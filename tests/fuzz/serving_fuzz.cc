@@ -1,5 +1,5 @@
-// Bodies of requests to models in service, and entries of their registry: any bytes give an answer
-// that is JSON, or an error.
+// Bodies of requests to models in service, entries of their registry, and the files of models: any
+// bytes give an answer that is JSON, or an error.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/examples/example_input.h"
 #include "serving/inference/inference.h"
 #include "serving/inference/test_models.h"
 #include "serving/registry/model_history.h"
@@ -42,6 +43,32 @@ void Check(const shoal::Result<InferenceReply>& reply) {
   if (!reply.ok() && reply.status().message().empty()) std::abort();
 }
 
+// A model.json that says what it likes about small weights: what is read predicts, or is refused.
+void CheckMetadata(const shoal::json::object& metadata) {
+  for (const uint32_t classes : {1u, 3u}) {
+    auto scorer = shoal::learn::sparse::Scorer::Make(TestModel(4, 0, classes, 2, 0, 7), metadata);
+    if (!scorer.ok()) continue;
+    shoal::data::ExampleSet set;
+    shoal::data::ExampleInput input(scorer->options(), &set);
+    const bool table = scorer->options().csv != nullptr;
+    const auto added = table ? input.AddObject("{\"age\": 31.5, \"town\": \"Rome\"}")
+                             : input.AddLine("0:1:2 1:3:0.5");
+    shoal::learn::sparse::Scratch scratch;
+    if (added.ok() && scorer->Score(&set, &scratch).ok() && set.size() != 1) std::abort();
+  }
+}
+
+// Files of weights and factors that are no such files.
+void CheckModelFiles(std::string_view bytes) {
+  constexpr uint64_t kMost = 1 << 12;
+  auto linear = shoal::model::DecodeLinearModel(bytes, kMost);
+  if (linear.ok() && linear->features() > 0 && linear->weights.empty()) std::abort();
+  shoal::model::FactorModel model = TestModel(4, 0, 1, 0, 0);
+  if (shoal::model::DecodeFactors(bytes, &model).ok() &&
+      model.v.size() != model.linear.weights.size() * model.width())
+    std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -52,7 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Check(PredictV1(*model, body, {.max_batch = 64, .max_neighbours = 8}));
     Check(VectorsV1(*model, body, {.max_batch = 64, .max_neighbours = 8}));
   }
+  CheckModelFiles(body);
   const auto entry = shoal::ParseJsonObject(body);
+  if (entry.ok()) CheckMetadata(*entry);
   ModelHistory history;
   if (entry.ok() && history.Apply(*entry).ok() && history.entries() != 1) std::abort();
   return 0;

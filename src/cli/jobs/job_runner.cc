@@ -224,7 +224,8 @@ Result<RunEnd> RunInForeground(const Context& context, controller::Jobs* jobs, c
   const bool good = ended->state == job::JobState::kSucceeded || foreground.saved();
   const Result<controller::JobView> view = jobs->Find(ended->id);
   const bool here = view.ok() && !view->directory.empty();  // and not a server's
-  if (here && ended->state == job::JobState::kSucceeded) RegisterModel(job, *ended);
+  if (here && options.registers_model && ended->state == job::JobState::kSucceeded)
+    RegisterModel(job, *ended);
   const bool is_result = good && shown.ok();
   if (!is_result || (!context.json && !options.quiet))
     foreground.PrintSentence(sentence, is_result);

@@ -62,6 +62,7 @@ std::string RegistryUser() {
 void RegisterModel(const job::Job& job, const controller::JobRecord& record) {
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || FromEnvironment() == "none") return;
+  if (job.learn.contains("fold")) return;  // of a cross-validation, which measures
   // On another machine, such as a volume of Kubernetes.
   std::error_code ignored;
   if (!data::IsRemoteUri(output->second) && !std::filesystem::is_directory(output->second, ignored))

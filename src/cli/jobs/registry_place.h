@@ -30,8 +30,8 @@ void AddRegistryOption(CLI::App* sub, std::string* option);
 std::string RegistryUser();
 
 // At the end of a job of this machine that succeeded: makes a version of the model that
-// outputs.model names, unless $SHOAL_REGISTRY is "none" or another machine has the files. Prints a
-// note if that fails, since the job did not.
+// outputs.model names, unless $SHOAL_REGISTRY is "none", another machine has the files, or it is
+// the model of one fold of a cross-validation. Prints a note if that fails, since the job did not.
 void RegisterModel(const job::Job& job, const controller::JobRecord& record);
 
 }  // namespace shoal::cli
