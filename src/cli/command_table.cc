@@ -1,6 +1,7 @@
 #include "cli/catalog/catalog_commands.h"
 #include "cli/commands/commands.h"
 #include "cli/internal/internal_commands.h"
+#include "cli/models/model_commands.h"
 #include "cli/sql/sql_commands.h"
 
 namespace shoal::cli {
@@ -41,6 +42,9 @@ std::vector<Command> CommandsForPeople() {
       {"evaluate", "Models", AddEvaluate},
       {"predict", "Models", AddPredict},
       {"report", "Models", AddReport},
+      {"models", "Models", AddModels},
+      {"publish", "Models", AddPublish},
+      {"rollback", "Models", AddRollback},
       {"data", "Data", AddData},
       {"catalog", "Data", AddCatalog, nullptr, true},
       {"lineage", "Data", AddLineage, nullptr, true},

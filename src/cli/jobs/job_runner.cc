@@ -11,6 +11,7 @@
 
 #include "cli/jobs/engines.h"
 #include "cli/jobs/open_jobs.h"
+#include "cli/jobs/registry_place.h"
 #include "cli/terminal/async_writer.h"
 #include "cli/terminal/display.h"
 #include "cli/terminal/log_pacer.h"
@@ -221,6 +222,10 @@ Result<RunEnd> RunInForeground(const Context& context, controller::Jobs* jobs, c
   const std::string sentence =
       EndSentence(*ended, job, foreground.stopped_by(), foreground.saved());
   const bool good = ended->state == job::JobState::kSucceeded || foreground.saved();
+  const Result<controller::JobView> view = jobs->Find(ended->id);
+  const bool here = view.ok() && !view->directory.empty();  // and not a server's
+  if (here && options.registers_model && ended->state == job::JobState::kSucceeded)
+    RegisterModel(job, *ended);
   const bool is_result = good && shown.ok();
   if (!is_result || (!context.json && !options.quiet))
     foreground.PrintSentence(sentence, is_result);

@@ -17,6 +17,7 @@ struct RunOptions {
   std::string engine;               // name; for a new job
   job::FieldLocations places = {};  // for a new job from a file
   std::string folder = {};  // for a new job: where its programs start; empty: the working directory
+  bool registers_model = true;  // a success adds a version of its model (registry_place.h)
 };
 
 // Submits and runs a job. Relative paths refer to the working directory. CheckJob (load_job.h)

@@ -67,8 +67,10 @@ Result<sql::FinishedJob> SqlHost::RunJob(const job::Job& job, const std::string&
   controller::ExpandData(&expanded);
   const Result<RunEnd> end =
       RunJobToEnd(context_, std::move(expanded),
-                  {.quiet = options_.quiet, .engine = engine.empty() ? options_.engine : engine});
-  HandleSignals(OnSignal);  // the job's loop had its own
+                  {.quiet = options_.quiet,
+                   .engine = engine.empty() ? options_.engine : engine,
+                   .registers_model = false});  // MLSQL numbers its models itself
+  HandleSignals(OnSignal);                      // the job's loop had its own
   if (!end.ok()) return end.status();
   sql::FinishedJob finished;
   finished.id = end->record.id;

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "base/output_file.h"
 
 namespace shoal::data {
@@ -132,6 +134,31 @@ class LocalStore final : public ObjectStore {
     if (path.has_parent_path()) TRY(MakeDirectories(path.parent_path()));
     TRY_ASSIGN(OutputWriter file, OutputWriter::Open(path));
     return std::unique_ptr<ObjectWriter>(std::make_unique<LocalWriter>(uri.path, std::move(file)));
+  }
+
+  // A link to a file that is written and synced already: it appears whole, and only where there is
+  // nothing.
+  Status CreateNew(const ObjectUri& uri, std::string_view bytes) override {
+    const fs::path path(uri.path);
+    TRY(MakeDirectories(path.parent_path()));
+    const fs::path aside = path.parent_path() / (".new-" + RandomHex(8));
+    TRY(WriteFileAtomically(aside, bytes));
+    const bool linked = ::link(aside.c_str(), path.c_str()) == 0;
+    int error = linked ? 0 : errno;
+    // Filesystems without hard links.
+    if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS)
+      error = ::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0
+                  ? 0
+                  : errno;
+    ::unlink(aside.c_str());
+    if (error == EEXIST) return AlreadyExists(uri.path + " exists");
+    if (error != 0) return ErrnoStatus(error, uri.path);
+    return SyncDirectory(path.parent_path());
+  }
+
+  Status Remove(const ObjectUri& uri) override {
+    if (::unlink(uri.path.c_str()) == 0 || errno == ENOENT) return Status::Ok();
+    return ErrnoStatus(errno, uri.path);
   }
 };
 

@@ -14,6 +14,8 @@
 
 namespace shoal::data {
 
+inline constexpr size_t kMaxNewObject = 1 << 20;
+
 struct ObjectInfo {
   std::string uri;
   uint64_t bytes = 0;
@@ -57,6 +59,17 @@ class ObjectStore {
   virtual Status List(const ObjectUri& prefix, const VisitObject& visit) = 0;
   // Replaces an existing object when it is finished. Unimplemented where nothing can be written.
   virtual Result<std::unique_ptr<ObjectWriter>> Create(const ObjectUri& uri) = 0;
+  // Makes a short object (kMaxNewObject) whole, if there is none: of several processes that try one
+  // succeeds, the others get AlreadyExists. `bytes` should be unlike those of any other process, so
+  // that a repeated request recognizes its own object. Unimplemented where the store has no such
+  // operation.
+  virtual Status CreateNew(const ObjectUri& uri, std::string_view /*bytes*/) {
+    return Unimplemented(uri.text() + ": this store has no operation that makes only new objects");
+  }
+  // OK also if it does not exist. Unimplemented where nothing can be removed.
+  virtual Status Remove(const ObjectUri& uri) {
+    return Unimplemented(uri.text() + ": objects of this store cannot be removed");
+  }
 };
 
 }  // namespace shoal::data

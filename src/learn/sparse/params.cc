@@ -110,8 +110,8 @@ Result<double> MaxBadOf(std::string_view share) {
       "max_bad: got {}, expected a share of the rows from 0% to 100%, such as 0.1%", share));
 }
 
-Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
-                                       const data::Corpus& corpus, bool training) {
+Result<data::ExampleOptions> BareOptionsOf(const CommonParams& params, data::ExampleFormat format,
+                                           bool training) {
   data::ExampleOptions options;
   options.hash_bits = static_cast<int>(params.hash_bits);
   const Loss loss = LossFor(params);
@@ -130,7 +130,6 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
         "data format: got libsvm, whose features have no fields; expected libffm or a table such "
         "as csv (where a column is a field)");
   }
-  TRY_ASSIGN(const Normalization normalization, NormalizationOf(params.normalize, format));
   if (!data::IsTable(format)) {
     for (const auto& [name, column] : {std::pair{"weight", params.weight}, {"key", params.key}}) {
       if (column.empty()) continue;
@@ -140,6 +139,11 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
     return options;
   }
   if (options.hash_bits == 0) options.hash_bits = static_cast<int>(kCsvHashBits);
+  options.raw_labels = training && !params.trained && !loss.predicts_numbers();
+  return options;
+}
+
+data::CsvOptions CsvOptionsOf(const CommonParams& params, bool training) {
   data::CsvOptions csv;
   csv.label = params.label;
   csv.categorical = params.categorical;
@@ -153,8 +157,15 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   csv.keep_weights = params.continues;
   csv.keep_keys = !training && !params.key.empty();
   csv.trained = params.trained;
-  TRY_ASSIGN(options.csv, data::FindColumns(format, corpus, csv));
-  options.raw_labels = training && !params.trained && !loss.predicts_numbers();
+  return csv;
+}
+
+Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
+                                       const data::Corpus& corpus, bool training) {
+  TRY_ASSIGN(data::ExampleOptions options, BareOptionsOf(params, format, training));
+  TRY_ASSIGN(const Normalization normalization, NormalizationOf(params.normalize, format));
+  if (!data::IsTable(format)) return options;
+  TRY_ASSIGN(options.csv, data::FindColumns(format, corpus, CsvOptionsOf(params, training)));
   options.raw_columns = normalization == Normalization::kColumns && !options.csv->scaled;
   return options;
 }

@@ -100,6 +100,12 @@ Result<double> ValidationShare(std::string_view validation);
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
                                        const data::Corpus& corpus, bool training);
 
+// The two parts of it that need no data: the options but for csv and raw_columns, and how a table's
+// columns are interpreted.
+Result<data::ExampleOptions> BareOptionsOf(const CommonParams& params, data::ExampleFormat format,
+                                           bool training);
+data::CsvOptions CsvOptionsOf(const CommonParams& params, bool training);
+
 // The table's entries about what is learnt, with an algorithm's own default for `loss`.
 template <typename Params>
 std::vector<ParamField<Params>> ObjectiveFields(std::string_view loss) {

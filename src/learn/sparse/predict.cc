@@ -10,9 +10,9 @@
 #include "data/examples/classes.h"
 #include "data/formats/record_reader.h"
 
-#include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/params.h"
+#include "learn/sparse/prediction/model_reading.h"
 #include "learn/sparse/softmax_learner.h"
 
 namespace shoal::learn::sparse {
@@ -101,30 +101,11 @@ bool MakeBinary(std::vector<Scored>& scored) {
   return true;
 }
 
-// How the training data was read, as model.json has it.
-CommonParams ParamsOf(const json::object& metadata) {
-  CommonParams params;
-  params.normalize = "none";  // the schema has the columns' scales, if any
-  const json::object* const given = FindObject(metadata, "parameters");
-  if (given == nullptr) return params;
-  params.label = GetStringOr(*given, "label", "");
-  params.categorical = GetStringOr(*given, "categorical", "");
-  params.delimiter = GetStringOr(*given, "delimiter", params.delimiter);
-  params.header = GetStringOr(*given, "header", params.header);
-  return params;
-}
-
-std::string FormatIn(const json::object& metadata) {
-  const json::object* const data = FindObject(metadata, "data");
-  return data == nullptr ? "libsvm" : GetStringOr(*data, "format", "libsvm");
-}
-
 // The format that is asked for; else of tables that by the first file's name, and the training
 // data's.
-Result<data::ExampleFormat> FormatFor(const std::string& asked, const json::object& metadata,
+Result<data::ExampleFormat> FormatFor(const std::string& asked, data::ExampleFormat trained,
                                       const std::string& source) {
   if (!asked.empty()) return FormatOf(asked);
-  TRY_ASSIGN(const data::ExampleFormat trained, FormatOf(FormatIn(metadata)));
   const auto named = FormatOf(data::NameOf(data::FormatOfPath(source)));
   const bool table = data::IsTable(trained) && named.ok() && data::IsTable(*named);
   return table ? *named : trained;
@@ -196,28 +177,21 @@ std::string Predictions::ClassOf(uint64_t example) const {
 Result<Predictions> Predict(const model::FactorModel& model, const json::object& metadata,
                             const std::vector<std::string>& sources,
                             const PredictOptions& options) {
+  TRY_ASSIGN(ModelReading trained, ReadingOf(model, metadata));
   TRY_ASSIGN(const data::ExampleFormat format,
-             FormatFor(options.format, metadata, sources.empty() ? "" : sources.front()));
+             FormatFor(options.format, trained.format, sources.empty() ? "" : sources.front()));
   TRY_ASSIGN(const data::Corpus corpus, OpenExamples(sources, format));
-  CommonParams params = ParamsOf(metadata);
-  if (data::IsTable(format)) {
-    TRY_ASSIGN(params.trained, CsvSchemaFromJson(metadata));
-  }
-  params.hash_bits = model.linear.hash_bits;
-  params.keep_fields = model.fields > 0;
-  params.fields = model.folds_fields ? model.fields : 0;
-  Predictions predictions;
-  TRY_ASSIGN(predictions.target, TargetFromJson(metadata));
-  const Target& target = predictions.target;
-  params.loss = NameOf(target.loss.kind);
+  CommonParams& params = trained.params;
+  if (!data::IsTable(format)) params.trained.reset();
   params.key = options.key;
   if (params.key.empty() && params.trained) params.key = params.trained->key;
+  Predictions predictions;
+  predictions.target = std::move(trained.target);
+  predictions.classes = std::move(trained.classes);
+  predictions.positive = std::move(trained.positive);
+  const Target& target = predictions.target;
   const size_t classes = model.linear.classes();
-  predictions.classes =
-      params.trained && !params.trained->classes.empty() ? params.trained->classes : target.classes;
   const bool several = target.loss.kind == LossKind::kSoftmax;
-  if (several != (classes > 1) || (several && predictions.classes.size() != classes))
-    return DataLoss("model.json does not name the classes of weights.bin");
   TRY_ASSIGN(const data::ExampleOptions reading, OptionsOf(params, format, corpus, false));
   const Predictor predictor{model, target, reading};
   std::vector<Part> parts(options.threads);
@@ -236,7 +210,6 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
     predictions.missing_columns = MissingColumns(*params.trained, *reading.csv);
   if (reading.csv != nullptr && reading.csv->key != data::CsvColumns::kNone)
     predictions.key_column = reading.csv->schema.names[reading.csv->key];
-  if (!several && predictions.classes.size() == 2) predictions.positive = predictions.classes[1];
   predictions.examples = several ? all.scored_classes.size() : all.scored.size();
   predictions.keys = std::move(all.keys);
   predictions.probabilities = std::move(all.probabilities);

@@ -72,10 +72,13 @@ BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
           "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model",
           "shoal train linear --data newer.csv --from ages --output ages":
               "shoal train linear --data people.csv --label age --output ages",
+          "shoal models show ages@2": " && ".join(["shoal train linear --data people.csv --label age --output ages"] * 2),
+          "shoal publish ages words --listen 0.0.0.0:8500 --token-file secret": "shoal train word2vec --data text8 --output words",
+          "shoal rollback ages": "for i in 1 2; do n=$(shoal models import ages --json | jq .version) && shoal models promote ages@$n; done",
           "shoal show ./model --top 50": "shoal train logistic --data train.svm --output model"}
 
 # Commands whose examples are about files and models; the others' are about jobs.
-MODEL_COMMANDS = ("simulate", "train", "nearest", "analogy", "evaluate", "predict", "report", "doctor", "completion", "version", "data")
+MODEL_COMMANDS = ("simulate", "train", "nearest", "analogy", "evaluate", "predict", "report", "models", "publish", "rollback", "doctor", "completion", "version", "data")
 
 TEXT = "the king and the queen saw the sea and bread in london and paris a man a woman france italy wine silver heaven moses\n" * 300
 SPARSE = "".join(f"{i % 2} 1:{i % 7} {2 + i % 2}:1\n" for i in range(200))
@@ -128,7 +131,7 @@ spec:
 """
 # Data, jobs and programs of the reader.
 FILES = {
-    "password.txt": "hunter2\n", "events.jsonl": EVENTS, "events-1.jsonl": EVENTS, "new.csv": "user\n7\n8\n", "key.json": "{}\n", "policy.json": "{}\n", "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
+    "password.txt": "hunter2\n", "secret": "a secret of thirty-two letters..\n", "events.jsonl": EVENTS, "events-1.jsonl": EVENTS, "new.csv": "user\n7\n8\n", "key.json": "{}\n", "policy.json": "{}\n", "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
     "test.libsvm": SPARSE, "new.libsvm": SPARSE, "new.svm": SPARSE, "train.ffm": FIELDS, "test.ffm": FIELDS,
     "people.csv": PEOPLE, "newer.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
@@ -387,7 +390,7 @@ class DocumentTest(unittest.TestCase):
             if code != 0:
                 return f"{BEFORE[command.text]}: exit code {code}\n{said}"
         line = sandbox.substitute(command.text)
-        if re.match(r"shoal (forward|logs -f|rabit-tracker|horovod-rendezvous)", line):
+        if re.match(r"shoal (forward|logs -f|rabit-tracker|horovod-rendezvous|publish)", line):
             return self.interrupt(sandbox, line)
         if line.startswith("shoal resume"):
             return self.resume(sandbox, line)
@@ -403,7 +406,9 @@ class DocumentTest(unittest.TestCase):
 
     def interrupt(self, sandbox, line):
         """A command that goes on until Ctrl-C: it prints something or listens at its port, and ends then."""
-        port = re.search(r"(?:forward \S+ \S+|--port) (\d+)", line)
+        port = re.search(r"(?:forward \S+ \S+ |--port |--listen \S+:)(\d+)", line)
+        if line.startswith("shoal publish") and not port:
+            port = re.match(r"(8500)", "8500")  # its default
         if port:  # of this machine: another test may have it now
             harness.poll_until(lambda: harness.bindable(int(port.group(1))), 60 * harness.PATIENCE, 0.1)
         process = sandbox.start(line)

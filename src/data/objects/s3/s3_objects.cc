@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "data/objects/http_objects.h"
@@ -152,10 +153,53 @@ class S3Store final : public ObjectStore {
     return MakeS3Writer(client_, uri, upload_);
   }
 
+  // "If-None-Match: *". Stores that do not know it would replace an object, so one that is there is
+  // found before, and what is there afterwards is compared.
+  Status CreateNew(const ObjectUri& uri, std::string_view bytes) override {
+    TRY(CheckKey(uri));
+    TRY_ASSIGN(const std::optional<std::string> before, Read(uri));
+    if (before) return OwnOrOther(uri, *before, bytes);
+    S3Request request;
+    request.method = "PUT";
+    request.headers = {{"If-None-Match", "*"}};
+    request.body = bytes;
+    TRY_ASSIGN(const net::HttpReply reply, client_->Send(uri, request));
+    constexpr int kConflict = 409;
+    if (reply.status != kHttpOk && reply.status != kHttpPreconditionFailed &&
+        reply.status != kConflict)
+      return client_->ErrorOf(uri, reply);
+    TRY_ASSIGN(const std::optional<std::string> after, Read(uri));
+    if (!after) return Unavailable(uri.text() + ": another process makes or removes it now");
+    return OwnOrOther(uri, *after, bytes);
+  }
+
+  Status Remove(const ObjectUri& uri) override {
+    TRY(CheckKey(uri));
+    S3Request request;
+    request.method = "DELETE";
+    TRY_ASSIGN(const net::HttpReply reply, client_->Send(uri, request));
+    const bool gone = reply.status / 100 == 2 || reply.status == kHttpNotFound;
+    return gone ? Status::Ok() : client_->ErrorOf(uri, reply);
+  }
+
  private:
   static Status CheckKey(const ObjectUri& uri) {
     if (!uri.path.empty() && !uri.path.ends_with('/')) return Status::Ok();
     return InvalidArgument(uri.text() + ": expected an object, got a bucket or a folder");
+  }
+
+  // A short object; none if there is none.
+  Result<std::optional<std::string>> Read(const ObjectUri& uri) const {
+    S3Request request;
+    request.max_body = kMaxNewObject;
+    TRY_ASSIGN(net::HttpReply reply, client_->Send(uri, request));
+    if (reply.status == kHttpNotFound) return std::optional<std::string>();
+    if (reply.status != kHttpOk) return client_->ErrorOf(uri, reply);
+    return std::optional(std::move(reply.body));
+  }
+
+  static Status OwnOrOther(const ObjectUri& uri, std::string_view there, std::string_view own) {
+    return there == own ? Status::Ok() : AlreadyExists(uri.text() + " exists");
   }
 
   static Status VisitPage(const ObjectUri& bucket, const XmlElement& page,

@@ -99,9 +99,10 @@ class HdfsObject final : public Object {
 
 class HdfsWriter final : public ObjectWriter {
  public:
-  HdfsWriter(std::shared_ptr<const WebHdfsClient> client, std::string path)
+  HdfsWriter(std::shared_ptr<const WebHdfsClient> client, std::string path, bool replaces = true)
       : client_(std::move(client)),
         path_(std::move(path)),
+        replaces_(replaces),
         aside_(Below(ParentOf(path_), ".saving-" + RandomHex(8))) {}
 
   ~HdfsWriter() override {
@@ -150,6 +151,7 @@ class HdfsWriter final : public ObjectWriter {
   }
 
   Status MoveIntoPlace() {
+    if (!replaces_) return MoveToNew();
     const WebHdfsCall move{
         .method = "PUT",
         .op = "RENAME",
@@ -157,8 +159,20 @@ class HdfsWriter final : public ObjectWriter {
     return client_->Call(aside_, move).status();
   }
 
+  // Without an option RENAME answers false where the destination exists.
+  Status MoveToNew() {
+    const WebHdfsCall move{.method = "PUT",
+                           .op = "RENAME",
+                           .query = "destination=" + net::PercentEncode(path_),
+                           .repeat = false};
+    TRY_ASSIGN(const json::object answer, client_->CallForJson(aside_, move));
+    if (GetBoolOr(answer, "boolean", false)) return Status::Ok();
+    return AlreadyExists(client_->UriOf(path_) + " exists");
+  }
+
   const std::shared_ptr<const WebHdfsClient> client_;
   const std::string path_;
+  const bool replaces_;
   const std::string aside_;
   std::string buffer_;
   bool created_ = false;
@@ -195,6 +209,17 @@ class WebHdfsStore final : public ObjectStore {
     if (uri.path.ends_with('/'))
       return InvalidArgument(uri.text() + ": expected a file, got a folder");
     return std::unique_ptr<ObjectWriter>(std::make_unique<HdfsWriter>(client_, uri.path));
+  }
+
+  Status CreateNew(const ObjectUri& uri, std::string_view bytes) override {
+    HdfsWriter writer(client_, uri.path, false);
+    TRY(writer.Append(bytes));
+    return writer.Finish().status();
+  }
+
+  Status Remove(const ObjectUri& uri) override {
+    const Status removed = client_->Call(uri.path, {.method = "DELETE", .op = "DELETE"}).status();
+    return removed.code() == Code::kNotFound ? Status::Ok() : removed;
   }
 
  private:

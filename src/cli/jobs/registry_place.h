@@ -1,0 +1,37 @@
+// The registry of models that a command uses.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "controller/store/job_record.h"
+#include "data/objects/object_stores.h"
+#include "job/spec/job.h"
+#include "serving/registry/model_registry.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shoal::cli {
+
+struct OpenedRegistry {
+  std::unique_ptr<data::ObjectStores> stores;
+  std::unique_ptr<serving::ModelRegistry> models;
+};
+
+// `option`: --registry; empty: $SHOAL_REGISTRY, else the directory models of the state home.
+Result<OpenedRegistry> OpenRegistry(const std::string& option);
+// Adds --registry.
+void AddRegistryOption(CLI::App* sub, std::string* option);
+// Who changes the registry: the name of this process's user.
+std::string RegistryUser();
+
+// At the end of a job of this machine that succeeded: makes a version of the model that
+// outputs.model names, unless $SHOAL_REGISTRY is "none", another machine has the files, or it is
+// the model of one fold of a cross-validation. Prints a note if that fails, since the job did not.
+void RegisterModel(const job::Job& job, const controller::JobRecord& record);
+
+}  // namespace shoal::cli
