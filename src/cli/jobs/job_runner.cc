@@ -224,11 +224,14 @@ Result<RunEnd> RunInForeground(const Context& context, controller::Jobs* jobs, c
   const bool good = ended->state == job::JobState::kSucceeded || foreground.saved();
   const Result<controller::JobView> view = jobs->Find(ended->id);
   const bool here = view.ok() && !view->directory.empty();  // and not a server's
+  std::string version;
   if (here && options.registers_model && ended->state == job::JobState::kSucceeded)
-    RegisterModel(job, *ended);
+    version = RegisterModel(job, *ended);
   const bool is_result = good && shown.ok();
   if (!is_result || (!context.json && !options.quiet))
     foreground.PrintSentence(sentence, is_result);
+  if (!version.empty() && context.stderr_is_terminal && !context.json && !options.quiet)
+    PrintNote("the registry keeps the model as " + version + " (docs/serving.md)");
   const int code = CodeOf(ended->state, !foreground.stopped_by().empty(), foreground.failed_by());
   const Status said = foreground.written();
   return RunEnd{code == 0 && !said.ok() ? ExitCodeOf(said.code()) : code, *ended};

@@ -59,25 +59,25 @@ std::string RegistryUser() {
   return known ? found->pw_name : std::to_string(::geteuid());
 }
 
-void RegisterModel(const job::Job& job, const controller::JobRecord& record) {
+std::string RegisterModel(const job::Job& job, const controller::JobRecord& record) {
   const auto output = job.outputs.find("model");
-  if (output == job.outputs.end() || FromEnvironment() == "none") return;
-  if (job.learn.contains("fold")) return;  // of a cross-validation, which measures
+  if (output == job.outputs.end() || FromEnvironment() == "none") return "";
+  if (job.learn.contains("fold")) return "";  // of a cross-validation, which measures
   // On another machine, such as a volume of Kubernetes.
   std::error_code ignored;
   if (!data::IsRemoteUri(output->second) && !std::filesystem::is_directory(output->second, ignored))
-    return;
-  const Result<OpenedRegistry> registry = OpenRegistry("");
-  const Status added =
-      !registry.ok() ? registry.status()
-                     : registry->models
-                           ->Add(serving::NameForPath(output->second), output->second,
-                                 {.by = RegistryUser(), .job = record.id, .source = output->second})
-                           .status();
-  if (!added.ok()) {
-    PrintNote("the model is in " + output->second + ", but the registry got no version of it: " +
-              added.message() + "; `shoal models import` adds one");
-  }
+    return "";
+  const std::string name = serving::NameForPath(output->second);
+  const auto add = [&]() -> Result<serving::ModelVersion> {
+    TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(""));
+    return registry.models->Add(name, output->second,
+                                {.by = RegistryUser(), .job = record.id, .source = output->second});
+  };
+  const Result<serving::ModelVersion> added = add();
+  if (added.ok()) return name + "@" + std::to_string(added->number);
+  PrintNote("the model is in " + output->second + ", but the registry got no version of it: " +
+            added.status().message() + "; `shoal models import` adds one");
+  return "";
 }
 
 }  // namespace shoal::cli

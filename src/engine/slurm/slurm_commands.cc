@@ -222,7 +222,8 @@ std::string DescribeEnd(const EndedJob& job, const std::string& job_dir) {
         "node {} does not see the program shoal at the path where it is here; install it on a file "
         "system that all nodes of the cluster see",
         job.node);
-  if (job.state == "CANCELLED") return "it was cancelled in Slurm (scancel), not by shoal";
+  if (job.state == "CANCELLED")
+    return "it was cancelled in Slurm (by scancel, or with its salloc), not by shoal";
   if (job.state == "TIMEOUT")
     return "its time limit was reached; raise the job file's `slurm.time`, or `slurm.save_before`";
   if (job.state == "DEADLINE") return "its deadline in Slurm has passed";

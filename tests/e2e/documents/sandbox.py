@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -169,6 +170,9 @@ def files_of(page):
             files["job.yaml"] = text.read()
     return files
 
+
+# What is typed at commands that talk on a terminal until they are left.
+DIALOGUES = {"shoal sql": "!show formats;\nexit\n"}
 
 # Other exit codes than 0 that are right.
 ALSO_RIGHT = dict.fromkeys(("shoal doctor", "build/release/shoal doctor", "shoal doctor --json | jq '.findings[] | select(.verdict != \"ok\")'"),
@@ -394,6 +398,8 @@ class DocumentTest(unittest.TestCase):
             return self.interrupt(sandbox, line)
         if line.startswith("shoal resume"):
             return self.resume(sandbox, line)
+        if line in DIALOGUES:  # bsdutils' script gives it a terminal
+            line = f"printf {shlex.quote(DIALOGUES[line])} | script -qec {shlex.quote(line)} /dev/null"
         code, said = sandbox.type(line, TYPED[line]) if line in TYPED else sandbox.run(line)
         scaled = re.match(r"shoal scale (\S+) (\w+)=(\d+)$", line)
         if scaled and code == 0:  # what comes next asks a job that has settled
