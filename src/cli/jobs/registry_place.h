@@ -31,8 +31,8 @@ std::string RegistryUser();
 
 // At the end of a job of this machine that succeeded: makes a version of the model that
 // outputs.model names, unless $SHOAL_REGISTRY is "none", another machine has the files, or it is
-// the model of one fold of a cross-validation. Returns its name, "ages@3"; empty without one. Prints
-// a note if that fails, since the job did not.
+// the model of one fold of a cross-validation. Returns its name, "ages@3"; empty without one.
+// Prints a note if that fails, since the job did not.
 std::string RegisterModel(const job::Job& job, const controller::JobRecord& record);
 
 }  // namespace shoal::cli
