@@ -95,15 +95,13 @@ TEST_F(DockerEngineTest, TheUserIsTheOneThatIsNamed) {
 
 TEST_F(DockerEngineTest, OutOfMemoryIsToldFromAKill) {
   // The daemon's runtime watches the memory of a container from a moment after its first process
-  // began, and never reports what happened before. A command in the container runs after that.
-  Start("trap 'exec tail /dev/zero' USR1; echo ready; while :; do sleep 1000 & wait; done",
-        {0, int64_t{32} << 20, 0});
-  ASSERT_TRUE(harness_->Await([this] { return Said() == "ready\n"; }));
-  ExecSpec spec;
-  spec.argv = {"kill", "-USR1", "1"};
-  auto execution = harness_->engine().Exec(job_.job_id, "worker", 0, spec);
-  ASSERT_TRUE(execution.ok()) << execution.status().message();
-  ASSERT_TRUE((*execution)->Wait().ok());
+  // began, and never reports what happened before. It does so once the start is answered.
+  const auto outside = TempDir::Create("outside");
+  ASSERT_TRUE(outside.ok());
+  job_.container.mounts = {{outside->path(), "/in", true}};
+  Start("until [ -e /in/go ]; do sleep 1; done; exec tail /dev/zero", {0, int64_t{32} << 20, 0});
+  ASSERT_EQ(AwaitPhase(TaskPhase::kRunning).phase, TaskPhase::kRunning);
+  ASSERT_TRUE(WriteFileAtomically(outside->path() / "go", "").ok());
   const TaskEvent end = AwaitEnd();
   EXPECT_TRUE(end.end.out_of_memory);
   EXPECT_EQ(end.end.signal, 9);

@@ -195,7 +195,7 @@ Result<ShoalJobEvent> DecodeShoalJobLine(std::string_view line) {
 std::string JobFileOf(const ShoalJob& object) {
   json::object job = object.job;
   if (!job.contains("name")) job["name"] = JobNameOf(object.key.name);
-  return job::EmitYaml(job::FromJson(job), {});
+  return job::EmitYaml(job::FromJson(json::value(std::move(job))), {});
 }
 
 std::string FrozenDigest(const json::object& job) {
