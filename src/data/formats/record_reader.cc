@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/utf8.h"
 #include "data/formats/cell_number.h"
 #include "data/formats/csv_cells.h"
@@ -55,6 +58,17 @@ std::vector<std::string> RowCells(std::string_view line, char delimiter, bool* c
 
 bool IsTable(RecordFormat format) {
   return format == RecordFormat::kCsv || format == RecordFormat::kTsv;
+}
+
+// False for what this process has said already: a conversion reads its files several times.
+// Thread-safe.
+bool WasNotSaid(const std::string& text) {
+  constexpr size_t kMost = 1000;  // a process that reads ever more files says some again
+  static Mutex mu;
+  static std::set<std::string> said;
+  const MutexLock lock(mu);
+  if (said.size() >= kMost) said.clear();
+  return said.insert(text).second;
 }
 
 }  // namespace
@@ -350,10 +364,10 @@ bool RecordReader::TakeHeader(const Record& record) {
 
 Status RecordReader::Finish() const {
   TRY(CheckShare(true));
-  if (repeated_ > 0) {
-    LogWarning("lines that repeat the header are left out: {}, the first: {}", repeated_,
-               first_repeated_);
-  }
+  if (repeated_ == 0) return Status::Ok();
+  const std::string text = fmt::format(
+      "lines that repeat the header are left out: {}, the first: {}", repeated_, first_repeated_);
+  if (WasNotSaid(text)) LogWarning("{}", text);
   return Status::Ok();
 }
 

@@ -99,6 +99,11 @@ TEST_F(Records, ARepeatedHeaderIsNoRecord) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               HasSubstr("lines that repeat the header are left out: 2, the first: " +
                         (dir_.path() / "a.csv").string() + " (byte 8)"));
+  // The next pass over the same file does not say it again.
+  const auto again = Open({dir_.path() / "a.csv"}, RecordFormat::kCsv);
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(All(again.get()), SizeIs(3));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   // A line of numbers may well come twice.
   EXPECT_THAT(All(Open({Write("b.csv", "1,2\n1,2\n")}, RecordFormat::kCsv).get()),
               ElementsAre("1,2"));
