@@ -1,8 +1,8 @@
-// Runs one fuzz entry without libFuzzer: over the files of a corpus folder, then over seeded
-// mutations of them.
+// fuzz_replay ENTRY DIR: runs one fuzz entry without libFuzzer, over the files of a corpus folder,
+// then over seeded mutations of them.
 //
-// Linked to each NAME_fuzz.cc by tests/fuzz/CMakeLists.txt, so that users of g++ and the sanitizers
-// cover the decoders too. On a crash the offending input is left in ./NAME.crash.
+// Linked with every NAME_fuzz.cc by tests/fuzz/CMakeLists.txt, so that users of g++ and the
+// sanitizers cover the decoders too. On a crash the offending input is left in ./ENTRY.crash.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,11 +16,26 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+// The build compiles each NAME_fuzz.cc with LLVMFuzzerTestOneInput renamed to NAME_fuzz.
+#define SHOAL_FUZZ_ENTRY(name) extern "C" int name(const uint8_t* data, size_t size);
+#include "fuzz_entries.inc"
+#undef SHOAL_FUZZ_ENTRY
 
 namespace {
+
+using Entry = int (*)(const uint8_t* data, size_t size);
+
+// The entry of that name; null if there is none.
+Entry FindEntry(std::string_view wanted) {
+#define SHOAL_FUZZ_ENTRY(name) \
+  if (wanted == #name) return name;
+#include "fuzz_entries.inc"
+#undef SHOAL_FUZZ_ENTRY
+  return nullptr;
+}
 
 using Input = std::vector<uint8_t>;
 
@@ -40,9 +55,9 @@ void SaveAndDie(int signal) {
   std::raise(signal);
 }
 
-void RunOne(const Input& input) {
+void RunOne(Entry entry, const Input& input) {
   current = &input;
-  LLVMFuzzerTestOneInput(input.data(), input.size());
+  entry(input.data(), input.size());
 }
 
 // The regular files of `folder`, in the order of their names, so that runs repeat exactly.
@@ -97,27 +112,41 @@ void MutateOnce(Input& input, std::mt19937_64& random) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  if (argc != 3) {
+    std::fprintf(
+        stderr,
+        "usage: fuzz_replay ENTRY DIR, such as fuzz_replay csv_fuzz tests/fuzz/corpus/csv_fuzz\n");
+    return 2;
+  }
+  const std::string name = argv[1];
+  const Entry entry = FindEntry(name);
+  if (entry == nullptr) {
+    std::fprintf(
+        stderr,
+        "fuzz_replay: no entry '%s'; each tests/fuzz/NAME_fuzz.cc is one, called NAME_fuzz\n",
+        name.c_str());
+    return 2;
+  }
   std::snprintf(crash_file, sizeof crash_file, "%.200s.crash", name.c_str());
   for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) {
     std::signal(signal, SaveAndDie);
   }
 
-  std::vector<Input> corpus = argc > 1 ? ReadCorpus(argv[1]) : std::vector<Input>();
+  std::vector<Input> corpus = ReadCorpus(argv[2]);
   const size_t files = corpus.size();
   if (files == 0) {
     std::fprintf(stderr, "%s: no corpus in %s; give it at least one valid input\n", name.c_str(),
-                 argc > 1 ? argv[1] : "(no folder named)");
+                 argv[2]);
     return 1;
   }
   corpus.emplace_back();
-  for (const Input& input : corpus) RunOne(input);
+  for (const Input& input : corpus) RunOne(entry, input);
 
   std::mt19937_64 random(20231);
   for (int i = 0; i < kMutations; ++i) {
     Input input = corpus[random() % corpus.size()];
     for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) MutateOnce(input, random);
-    RunOne(input);
+    RunOne(entry, input);
   }
   std::printf("%s: %zu inputs, %d mutations\n", name.c_str(), files, kMutations);
   return 0;
