@@ -267,7 +267,8 @@ class Reader:
 
 def read(name: Any, *, batch: int = 1024, columns: Optional[Sequence[str]] = None, texts: Sequence[str] = (),
          part: Optional[Tuple[int, int]] = None, within: Optional[Tuple[int, int]] = None, format: Optional[str] = None,
-         max_bad: float = 0.0, position: Optional[str] = None, resume: Optional[str] = None) -> Reader:
+         max_bad: float = 0.0, position: Optional[str] = None, resume: Optional[str] = None, shuffle: Optional[int] = None,
+         shuffle_window: Optional[int] = None) -> Reader:
     """The records of this task's part of the data set `name`, once, as batches of columns.
 
     `name` may also be a path, a URI, or a list of them; then `part` is (0, 1), all of it.
@@ -280,9 +281,15 @@ def read(name: Any, *, batch: int = 1024, columns: Optional[Sequence[str]] = Non
     :param max_bad: the share of malformed records that are left out; with 0 the first one is an error.
     :param position: `reader.position` of an earlier reader of the same data and part: goes on at the exact record.
     :param resume: a file for the position. It is written when the next batch is asked for, or by `commit`, and read at the start.
+    :param shuffle: a seed, such as the number of the epoch: the records in its pseudo-random order, the same on every machine.
+    :param shuffle_window: records that are in memory to be drawn from [100000, at most 64 MiB of them].
     :raises DataError: with a sentence.
     """
     words = _arguments(name, part, within, format, max_bad) + ["--batch", str(batch)]
+    if shuffle is not None:
+        words += ["--shuffle", str(shuffle)]
+    if shuffle_window is not None:
+        words += ["--shuffle-window", str(shuffle_window)]
     for option, names in (("--columns", columns), ("--texts", texts)):
         if names:
             words += [option, ",".join(names)]

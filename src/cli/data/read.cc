@@ -41,6 +41,8 @@ struct ReadArguments {
   std::string from;
   std::string into;
   uint64_t batch = 1024;
+  std::optional<uint64_t> shuffle;  // the seed
+  uint64_t shuffle_window = data::ShuffleOptions().window;
   double max_bad = 0;
 };
 
@@ -273,6 +275,7 @@ Status ReadPart(const ReadArguments& arguments, std::string* printed) {
   options.number = chosen.number;
   options.max_bad = arguments.max_bad / 100;
   options.from = arguments.from;
+  if (arguments.shuffle) options.shuffle = {*arguments.shuffle, arguments.shuffle_window};
   if (!arguments.columns.empty()) {
     options.wants = [&arguments](std::string_view name) {
       return std::ranges::find(arguments.columns, name) != arguments.columns.end();
@@ -287,7 +290,7 @@ Status ReadPart(const ReadArguments& arguments, std::string* printed) {
   }
   TRY_ASSIGN(const auto rows, data::RowReader::Open(corpus, chosen.format, options));
   if (!arguments.into.empty()) {
-    const data::ReadPosition begin{chosen.number, corpus.fingerprint(), 0, {}};
+    const data::ReadPosition begin{chosen.number, corpus.fingerprint(), 0, {}, options.shuffle};
     const std::string of = VersionOf(corpus) + " " + data::TextOf(begin);
     TRY_ASSIGN(*printed, WriteFile(rows.get(), chosen, arguments.into, of));
     *printed += "\n";
@@ -337,6 +340,14 @@ void AddOptions(CLI::App* sub, ReadArguments* arguments) {
       ->type_name("N");
   sub->add_option("--from", arguments->from, "A position that a batch gave, to go on behind it")
       ->type_name("POSITION");
+  sub->add_option("--shuffle", arguments->shuffle,
+                  "Give the records in the pseudo-random order of this seed, such as the number of "
+                  "the epoch")
+      ->type_name("SEED");
+  sub->add_option("--shuffle-window", arguments->shuffle_window,
+                  "Records that are in memory to be drawn from, at most 64 MiB of them [100000]")
+      ->check(CLI::Range(uint64_t{1}, data::kMostShuffled).description(""))
+      ->type_name("N");
   sub->add_option(
          "--into", arguments->into,
          "Write the part to a file of this folder, with a mark once it is whole, and print "

@@ -24,6 +24,31 @@ Result<uint64_t> CountIn(const json::object& object, std::string_view field) {
   return static_cast<uint64_t>(value);
 }
 
+constexpr int kHex = 16;
+constexpr int kDecimal = 10;
+
+Status ParseDigits(std::string_view field, const std::string& digits, int base, uint64_t* to) {
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, *to, base);
+  if (error == std::errc() && stop == end) return Status::Ok();
+  return InvalidArgument(fmt::format("{}: got {}, expected a number", field, digits));
+}
+
+// What a position of a shuffled part has beside the others; `at` is the window's.
+Status ParseShuffle(const json::value& value, ReadPosition* position) {
+  if (!value.is_object()) return InvalidArgument("shuffle: expected an object");
+  const json::object& object = value.get_object();
+  ShuffleOptions& shuffle = position->shuffle.emplace();
+  TRY_ASSIGN(const std::string seed, GetString(object, "seed"));
+  TRY(ParseDigits("seed", seed, kDecimal, &shuffle.seed));
+  TRY_ASSIGN(shuffle.window, CountIn(object, "window"));
+  TRY_ASSIGN(position->shuffled.piece, CountIn(object, "piece"));
+  TRY_ASSIGN(position->shuffled.windows, CountIn(object, "windows"));
+  TRY_ASSIGN(position->shuffled.given, CountIn(object, "given"));
+  position->shuffled.position = std::exchange(position->place.position, 0);
+  return Status::Ok();
+}
+
 // Passes on the fields that are wanted.
 class WantedFields final : public FieldVisitor {
  public:
@@ -83,18 +108,33 @@ Shard RestOf(Shard shard, const ShardBoundary& place) {
   return shard;
 }
 
+std::string OrderOf(const std::optional<ShuffleOptions>& shuffle) {
+  if (!shuffle) return "the stored order";
+  return fmt::format("the order of seed {} with windows of {}", shuffle->seed, shuffle->window);
+}
+
 }  // namespace
 
 std::string TextOf(const ReadPosition& position) {
   const PartNumber& number = position.number;
-  return ToText(json::object{{"part", number.part},
-                             {"parts", number.parts},
-                             {"within", number.within},
-                             {"of", number.of},
-                             {"data", fmt::format("{:016x}", position.data)},
-                             {"records", position.records},
-                             {"file", position.place.file},
-                             {"at", fmt::to_string(position.place.position)}});
+  json::object object{{"part", number.part},
+                      {"parts", number.parts},
+                      {"within", number.within},
+                      {"of", number.of},
+                      {"data", fmt::format("{:016x}", position.data)},
+                      {"records", position.records},
+                      {"file", position.place.file},
+                      {"at", fmt::to_string(position.place.position)}};
+  if (position.shuffle) {
+    const ShufflePlace& place = position.shuffled;
+    object["at"] = fmt::to_string(place.position);
+    object["shuffle"] = json::object{{"seed", fmt::to_string(position.shuffle->seed)},
+                                     {"window", position.shuffle->window},
+                                     {"piece", place.piece},
+                                     {"windows", place.windows},
+                                     {"given", place.given}};
+  }
+  return ToText(object);
 }
 
 Result<ReadPosition> ParseReadPosition(std::string_view text) {
@@ -111,15 +151,10 @@ Result<ReadPosition> ParseReadPosition(std::string_view text) {
     TRY_ASSIGN(position.place.file, CountIn(*parsed, "file"));
     TRY_ASSIGN(const std::string data, GetString(*parsed, "data"));
     TRY_ASSIGN(const std::string at, GetString(*parsed, "at"));
-    const auto number_of = [](const std::string& digits, int base, uint64_t* to) {
-      const char* const end = digits.data() + digits.size();
-      const auto [stop, error] = std::from_chars(digits.data(), end, *to, base);
-      return error == std::errc() && stop == end;
-    };
-    constexpr int kHex = 16;
-    constexpr int kDecimal = 10;
-    if (!number_of(data, kHex, &position.data)) return InvalidArgument("data: got " + data);
-    if (!number_of(at, kDecimal, &position.place.position)) return InvalidArgument("at: got " + at);
+    TRY(ParseDigits("data", data, kHex, &position.data));
+    TRY(ParseDigits("at", at, kDecimal, &position.place.position));
+    if (const json::value* const shuffle = parsed->if_contains("shuffle"))
+      return ParseShuffle(*shuffle, &position);
     return Status::Ok();
   };
   if (const Status status = read(); !status.ok()) return status.With("position");
@@ -147,26 +182,51 @@ Status RowReader::Start() {
           "position: it is one of part {}/{} ({}/{} of it), expected {}/{} ({}/{})",
           from.number.part, from.number.parts, from.number.within, from.number.of,
           options_.number.part, options_.number.parts, options_.number.within, options_.number.of));
+    if (from.shuffle != options_.shuffle)
+      return InvalidArgument(fmt::format("position: it is one of {}, expected {}",
+                                         OrderOf(from.shuffle), OrderOf(options_.shuffle)));
   }
-  if (from.records > 0) shard = RestOf(std::move(shard), from.place);
-  const bool inside =
-      from.records > 0 && !shard.segments.empty() && shard.segments.front().file == from.place.file;
   if (format_ == RecordFormat::kJsonLines) fields_ = MakeJsonFields();
   if (format_ == RecordFormat::kTfRecord) fields_ = MakeTfExampleFields();
+  std::optional<uint64_t> inside;  // where the first segment is entered, unless at its begin
+  if (options_.shuffle) {
+    TRY_ASSIGN(shard, ShufflePieces(corpus_, format_, shard, options_.shuffle->seed));
+    std::vector<Segment>& pieces = shard.segments;
+    pieces.erase(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(
+                                                      from.shuffled.piece, pieces.size())));
+    if (!pieces.empty() && from.shuffled.position > pieces.front().begin)
+      inside = from.shuffled.position;
+  } else if (from.records > 0) {
+    shard = RestOf(std::move(shard), from.place);
+    if (!shard.segments.empty() && shard.segments.front().file == from.place.file)
+      inside = from.place.position;
+  }
   reader_ = std::make_unique<RecordReader>(
       corpus_, std::move(shard), format_,
       RecordOptions{.max_bad = options_.max_bad, .checked = false, .wants = options_.wants});
-  if (inside) reader_->StartAt(from.place.position);
+  if (inside) reader_->StartAt(*inside);
+  begin_ = from.shuffled;
   records_ = from.records;
   return Status::Ok();
 }
 
 ReadPosition RowReader::position() const {
-  return {options_.number, corpus_.fingerprint(), records_, reader_->next_place()};
+  if (!options_.shuffle)
+    return {options_.number, corpus_.fingerprint(), records_, reader_->next_place()};
+  return {options_.number,  corpus_.fingerprint(),
+          records_,         {},
+          options_.shuffle, shuffled_ ? shuffled_->place() : begin_};
+}
+
+// The next record of the order that is asked for; of Parquet, with `fields`, without its bytes.
+Result<bool> RowReader::NextStored(Record* record, bool fields) {
+  if (options_.shuffle && shuffled_ == nullptr)
+    shuffled_ = std::make_unique<ShuffledRecords>(reader_.get(), *options_.shuffle, begin_, fields);
+  return shuffled_ != nullptr ? shuffled_->Next(record) : reader_->Next(record);
 }
 
 Result<bool> RowReader::NextRecord(Record* record) {
-  TRY_ASSIGN(const bool more, reader_->Next(record));
+  TRY_ASSIGN(const bool more, NextStored(record, false));
   records_ += more ? 1 : 0;
   return more;
 }
@@ -176,13 +236,17 @@ Result<bool> RowReader::NextRow(RowTarget* target) {
   for (;;) {
     target->BeginRow();
     std::string fault;
-    if (format_ == RecordFormat::kParquet) {
+    if (format_ == RecordFormat::kParquet && options_.shuffle) {
+      TRY_ASSIGN(const bool more, NextStored(&record, true));
+      if (!more) return false;
+      shuffled_->GiveFields(target);
+    } else if (format_ == RecordFormat::kParquet) {
       const ShardBoundary place = reader_->next_place();
       record = {{}, place.file, 0, place.position + 1};
       TRY_ASSIGN(const bool more, reader_->NextFields(target));
       if (!more) return false;
     } else {
-      TRY_ASSIGN(const bool more, reader_->Next(&record));
+      TRY_ASSIGN(const bool more, NextStored(&record, false));
       if (!more) return false;
       fault = ReadFields(record, target);
     }

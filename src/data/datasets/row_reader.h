@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "data/corpus/corpus.h"
+#include "data/datasets/shuffle.h"
 #include "data/formats/fields.h"
 #include "data/formats/record_reader.h"
 
@@ -40,7 +42,10 @@ struct ReadPosition {
   PartNumber number;
   uint64_t data = 0;     // Corpus::fingerprint
   uint64_t records = 0;  // read before it; 0: the beginning, whatever the place
-  ShardBoundary place;
+  ShardBoundary place;   // of a shuffled part without meaning
+  // Of a shuffled part: how, and where.
+  std::optional<ShuffleOptions> shuffle = {};
+  ShufflePlace shuffled = {};
   bool operator==(const ReadPosition&) const = default;
 };
 // One line of JSON.
@@ -54,6 +59,8 @@ struct RowOptions {
   // Which columns are given; of Parquet only these are read. Empty: all.
   std::function<bool(std::string_view)> wants = {};
   std::string from = {};  // a position to go on at; empty: the beginning
+  // Gives the records in an order that this says, in place of the stored one.
+  std::optional<ShuffleOptions> shuffle = {};
 };
 
 // The fields of a record: the cells of a table by the names in its first line, the fields of JSON,
@@ -61,13 +68,14 @@ struct RowOptions {
 // `indices`, `values` and `fields`. Not thread-safe.
 class RowReader {
  public:
-  // InvalidArgument for a position of other data, or of another part.
+  // InvalidArgument for a position of other data, of another part, or of another order.
   static Result<std::unique_ptr<RowReader>> Open(const Corpus& corpus, RecordFormat format,
                                                  RowOptions options);
 
   // Gives the next row to the target; false at the end. Errors as RecordReader::Next.
   Result<bool> NextRow(RowTarget* target);
-  // The next record as it is stored, without its framing (of Parquet a line of JSON).
+  // The next record as it is stored, without its framing (of Parquet a line of JSON). Of a shuffled
+  // part call either this or NextRow.
   Result<bool> NextRecord(Record* record);
 
   ReadPosition position() const;
@@ -77,6 +85,7 @@ class RowReader {
   RowReader(const Corpus& corpus, RecordFormat format, RowOptions options)
       : corpus_(corpus), format_(format), options_(std::move(options)) {}
   Status Start();
+  Result<bool> NextStored(Record* record, bool fields);
   std::string ReadFields(const Record& record, RowTarget* target);
   std::string ReadCells(std::string_view line, RowTarget* target);
   std::string ReadFeatures(std::string_view line, RowTarget* target);
@@ -86,9 +95,11 @@ class RowReader {
   const RecordFormat format_;
   const RowOptions options_;
   std::unique_ptr<RecordReader> reader_;
-  std::unique_ptr<FieldReader> fields_;  // of JSON and TFRecord
-  uint64_t records_ = 0;                 // good ones, also before the position
-  std::vector<bool> wanted_;             // by column of a table
+  std::unique_ptr<ShuffledRecords> shuffled_;  // draws from it, after the first call
+  ShufflePlace begin_;                         // where it begins
+  std::unique_ptr<FieldReader> fields_;        // of JSON and TFRecord
+  uint64_t records_ = 0;                       // good ones, also before the position
+  std::vector<bool> wanted_;                   // by column of a table
   std::string room_;
   std::vector<TableCell> indices_, values_, groups_;
 };

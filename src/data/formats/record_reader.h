@@ -100,6 +100,10 @@ class RecordReader {
   // Where the next record is, or may be: a file, and a place for StartAt. The last file and its end
   // after the last record.
   ShardBoundary next_place() const;
+  // The segment of the shard that next_place is in, by its index; their number at the end.
+  size_t next_segment() const {
+    return next_segment_ - (buffer_.open() || rows_ != nullptr ? 1 : 0);
+  }
 
   uint64_t good() const { return good_; }
   uint64_t bad() const { return bad_; }

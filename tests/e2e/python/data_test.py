@@ -140,6 +140,21 @@ class DataTest(unittest.TestCase):
         with self.assertRaisesRegex(shoal.data.DataError, "it is one of part 0/1"):
             next(shoal.data.read(self.jsonl, part=(0, 2), position=first.position))
 
+    def test_a_shuffled_part(self):
+        """Each record once, in the order of the seed; a position goes on in it."""
+        ids = [i for batch in shoal.data.read(self.jsonl, batch=100, shuffle=1) for i in batch["id"]]
+        self.assertEqual(sorted(ids), list(range(ROWS)))
+        self.assertNotEqual(ids, sorted(ids))
+        other = [i for batch in shoal.data.read(self.jsonl, batch=100, shuffle=2) for i in batch["id"]]
+        self.assertNotEqual(ids, other)
+        reader = shoal.data.read(self.jsonl, batch=300, shuffle=1)
+        position = next(reader).position
+        reader.close()
+        rest = [i for batch in shoal.data.read(self.jsonl, shuffle=1, position=position) for i in batch["id"]]
+        self.assertEqual(rest, ids[300:])
+        with self.assertRaisesRegex(shoal.data.DataError, "the order of seed 1 with windows of 100000, expected the order of seed 2"):
+            next(shoal.data.read(self.jsonl, shuffle=2, position=position))
+
     def test_what_is_wrong_is_told(self):
         with self.assertRaisesRegex(shoal.data.DataError, "nowhere.csv"):
             next(shoal.data.read("nowhere.csv"))
