@@ -11,6 +11,16 @@ import harness
 CLUSTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "cluster")
 
 
+def image_of(kind):
+    """The line of a job file: Shoal's own trainers need none."""
+    return "" if kind == "word2vec" else f"image: {os.environ['SHOAL_TEST_IMAGE']}\n"
+
+
+def mounted(folder):
+    """Directories of this machine in the containers of a job: Python and numpy with its libraries, the suite, the module under test."""
+    return ("/usr", "/etc/alternatives", folder, harness.SOURCE, os.path.join(os.path.dirname(os.path.abspath(harness.DEFAULT_BINARY)), "python"))
+
+
 class Engine:
     """The local engine, and what the others have in common with it."""
     name = "local"
@@ -27,8 +37,8 @@ class Engine:
     def home(self, binary):
         return harness.Home(binary) if self.name == "local" else ClusterHome(self, binary)
 
-    def job_lines(self, _folder):
-        """Lines of a job file that reads files of this folder."""
+    def job_lines(self, _kind, _folder):
+        """Lines of a file of this kind of job that reads files of this folder."""
         return ""
 
     def left(self, _job_ids):
@@ -47,8 +57,8 @@ class Docker(Engine):
     extra_seconds = 20
     gone_in = 10
 
-    def job_lines(self, folder):
-        return f"image: {os.environ['SHOAL_TEST_IMAGE']}\ncontainer: {{volumes: ['/usr:/usr:ro', '{folder}:{folder}:ro', '{harness.SOURCE}:{harness.SOURCE}:ro']}}\n"
+    def job_lines(self, kind, folder):
+        return f"{image_of(kind)}container: {{volumes: {json.dumps([f'{place}:{place}:ro' for place in mounted(folder)])}}}\n"
 
     def _list(self, job_ids):
         sys.path.insert(0, CLUSTER)
@@ -75,7 +85,7 @@ class Slurm(Engine):
     extra_seconds = 30
     gone_in = 10
 
-    def job_lines(self, _folder):
+    def job_lines(self, _kind, _folder):
         return "slurm: {partition: main}\n"
 
     @staticmethod
@@ -105,9 +115,9 @@ class Kubernetes(Engine):
     shares_files = False
     KINDS = "jobs,pods,services,secrets,configmaps,networkpolicies"
 
-    def job_lines(self, folder):
-        volumes = [f"host:{place}:{place}:ro" for place in ("/usr", folder, harness.SOURCE)]
-        return f"image: {os.environ['SHOAL_TEST_IMAGE']}\nkubernetes: {{volumes: {json.dumps(volumes)}}}\n"
+    def job_lines(self, kind, folder):
+        volumes = [f"host:{place}:{place}:ro" for place in mounted(folder)]
+        return f"{image_of(kind)}kubernetes: {{volumes: {json.dumps(volumes)}}}\n"
 
     def objects(self, kinds, job_ids):
         """Of these jobs, by the administrator."""

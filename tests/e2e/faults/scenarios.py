@@ -76,7 +76,7 @@ class Scenario:
             module=os.path.join(os.path.dirname(home.binary), "python"))
         if engine.checkpoints and kind != "generic":
             text += "checkpoint: {every: 500ms, keep: 2}\n"
-        self.file = home.write("job.yaml", text + engine.job_lines(os.path.dirname(work.corpus)))
+        self.file = home.write("job.yaml", text + engine.job_lines(kind, os.path.dirname(work.corpus)))
 
     def start(self, *arguments):
         return self.home.start("run", self.file, *arguments)
@@ -148,8 +148,8 @@ class Scenario:
         except (OSError, ValueError) as e:
             return [f"the model does not load: {e}"]
         wrong = []
-        with open(os.path.join(self.output, "model.json"), encoding="utf-8") as f:
-            trained = json.load(f).get("words_trained")
+        code, out, err = self.home.run("show", "--json", os.path.basename(self.home.job_dirs()[-1]), seconds=20)
+        trained = (json.loads(out).get("result") or {}).get("words_trained") if code == 0 else err
         if trained != self.words:
             wrong.append(f"{trained} words trained, expected {self.words}")
         if purity < baseline["purity"] - 0.05:
