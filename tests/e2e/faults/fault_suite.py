@@ -7,6 +7,7 @@ no process, no cgroup, no port, no scratch or half-written file. script/faults r
 """
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import random
@@ -113,16 +114,24 @@ def measure_baseline(options, kind, work):
         return {"seconds": seconds, "purity": purity, "loss": loss}
 
 
-def calibrate(options, work):
-    """Sets the epochs; the baselines are those of as many jobs at once as there will be, as far as they would compete."""
+def measure_out(options, work):
+    """As many epochs as make a job last about as long as wanted."""
     short = measure_baseline(options, "word2vec", work)
     work.epochs = 20
     longer = measure_baseline(options, "word2vec", work)
     per_epoch = max(0.01, (longer["seconds"] - short["seconds"]) / 10)
     work.epochs = min(300, max(10, round(10 + (options.seconds - short["seconds"]) / per_epoch)))
+
+
+def calibrate(options, work):
+    """Sets the epochs; the baselines are those of as many jobs at once as there will be, as far as they would compete."""
+    if options.engine == "local":
+        measure_out(options, work)
+    else:
+        work.epochs = 6  # a start takes long enough
     crowd = min(options.parallel, 2 * (os.cpu_count() or 1))
     with concurrent.futures.ThreadPoolExecutor(crowd) as pool:
-        measured = list(pool.map(lambda _: measure_baseline(options, "word2vec", work), range(max(3, crowd))))
+        measured = list(pool.map(lambda _: measure_baseline(options, "word2vec", work), range(max(3 if options.engine == "local" else 1, crowd))))
     baselines = {"word2vec": {name: statistics.median(one[name] for one in measured) for name in measured[0]},
                  **{kind: measure_baseline(options, kind, work) for kind in kinds_of(options) if kind != "word2vec"}}
     for baseline in baselines.values():
@@ -319,11 +328,12 @@ def main():
         baselines = calibrate(options, work)
         print(f"without faults: word2vec {baselines['word2vec']['seconds']:.1f} s ({work.epochs} epochs, purity "
               f"{baselines['word2vec']['purity']:.3f}), " + ", ".join(f"{kind} {one['seconds']:.1f} s" for kind, one in baselines.items() if kind != "word2vec"), flush=True)
-        for done in all_runs(options, work, baselines):
-            runs.append(done)
-            show(options, done, len(runs))
-            if len(runs) % 20 == 0:
-                record(options, baselines, runs)
+        with contextlib.suppress(KeyboardInterrupt):  # told to end: what there is counts
+            for done in all_runs(options, work, baselines):
+                runs.append(done)
+                show(options, done, len(runs))
+                if len(runs) % 20 == 0:
+                    record(options, baselines, runs)
     runs.sort(key=lambda r: r.seed)
     print("\n" + "\n".join(summary(runs)))
     bad = [r for r in runs if not r.ok]
