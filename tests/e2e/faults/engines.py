@@ -27,6 +27,7 @@ class Engine:
     variables = ()         # of SHOAL_… that commands need
     session = "setsid"     # how a program of the job starts one in a session of its own
     gather = 20.0          # limits.gather, seconds
+    deadline = 240.0       # limits.deadline
     coordinator_timeout = 10.0
     arrival = 0.3          # seconds in which a job's tasks start: a quarter of the faults falls into them
     extra_seconds = 0      # how much longer than locally a job may take after a fault
@@ -52,6 +53,7 @@ class Engine:
 class Docker(Engine):
     """A Docker daemon of its own (tests/cluster/docker.sh)."""
     name = "docker"
+    deadline = 360.0
     session = "busybox setsid"
     arrival = 1.0
     extra_seconds = 20
@@ -81,6 +83,7 @@ class Docker(Engine):
 class Slurm(Engine):
     """A Slurm of three nodes (tests/cluster/slurm.sh)."""
     name = "slurm"
+    deadline = 360.0
     arrival = 1.0
     extra_seconds = 30
     gone_in = 10
@@ -104,6 +107,7 @@ class Slurm(Engine):
 class Kubernetes(Engine):
     """A Kubernetes of two nodes, whose processes are this machine's (tests/cluster/kubernetes.sh)."""
     name = "kubernetes"
+    deadline = 360.0
     variables = ("SHOAL_KUBE_LAUNCHER_IMAGE",)
     session = "busybox setsid"
     gather = 90.0              # a pod that is lost is made again after 10 s, or 20 s

@@ -51,7 +51,7 @@ roles:
 """
 
 _EVERY = """\
-limits: {{gather: {gather}s, deadline: 6m, stop_grace: 2s, coordinator_timeout: {coordinator_timeout}s}}
+limits: {{gather: {gather}s, deadline: {deadline}s, stop_grace: 2s, coordinator_timeout: {coordinator_timeout}s}}
 on_controller_loss: {loss}
 """
 _TEXTS = {"word2vec": _WORD2VEC, "generic": _GENERIC, "counter": _COUNTER}
@@ -70,7 +70,7 @@ class Scenario:
         self.amount = (work.epochs if kind == "word2vec" else max(1, round(7 * work.seconds))) * longer
         self.words = self.amount * work.words
         text = (_TEXTS[kind] + _EVERY).format(
-            corpus=work.corpus, output=self.output, amount=self.amount, session=engine.session, gather=round(engine.gather),
+            corpus=work.corpus, output=self.output, amount=self.amount, session=engine.session, gather=round(engine.gather), deadline=round(engine.deadline),
             coordinator_timeout=round(engine.coordinator_timeout), loss="keep" if victim == "controller-keep" else "stop",
             copies="" if engine.checkpoints else ", server_copies: 2", python=json.dumps(sys.executable), program=PROGRAM,
             module=os.path.join(os.path.dirname(home.binary), "python"))
@@ -209,5 +209,7 @@ class Scenario:
             return (CONTROLLER_START if moment < 0.5 * harness.PATIENCE else CONTROLLER_LOSS) + STOP_GRACE + 2
         if self.victim == "controller-keep" and moment < 0.5 * harness.PATIENCE:
             return self.engine.gather + STOP_GRACE + 2 * baseline["seconds"] + 5  # it may not have started all tasks
+        if self.engine.name != "local":
+            return self.engine.deadline + self.engine.extra_seconds  # a cluster has its own times; its own deadline ends a job that is stuck, and fails it
         # The rest of the work once more (from the checkpoint), back-off, and finding out.
         return 2 * baseline["seconds"] + self.engine.coordinator_timeout + 5 + self.engine.extra_seconds
