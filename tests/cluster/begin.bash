@@ -19,7 +19,17 @@ need_root() { [ "$(id -u)" = 0 ] || skip "$1 of this test run as root; this is u
 words=()
 if [ "${1:-}" = -- ]; then shift; else words=("$@"); set --; fi
 
-# tell_sum NAME: the tests of $scratch/contract.log (GoogleTest's) and $scratch/jobs.log (cluster_jobs.py's), in one line that script/ci reads.
+# run_faults ENGINE FEW MORE: so many seeded faults (tests/e2e/faults): MORE of them with --slow, none where single tests are named.
+run_faults() {
+  local count=$2
+  [ ${#words[@]} = 0 ] || { [ "${words[0]}" = --slow ] && count=$3; } || return 0
+  "${inside[@]}" /usr/bin/python3 -B "$root/tests/e2e/faults/fault_suite.py" --engine "$1" --shoal "$SHOAL_BIN" --runs "$count" --parallel 2 2>&1 |
+    tee "$scratch/faults.log"
+}
+inside=(env)
+
+# tell_sum NAME: the tests of $scratch/contract.log (GoogleTest's), $scratch/jobs.log (cluster_jobs.py's) and $scratch/faults.log (the fault
+# suite's), in one line that script/ci reads.
 tell_sum() {
   local files=("$scratch"/contract.log "$scratch"/jobs.log)
   sum() { { cat "${files[@]}" 2>/dev/null || true; } | awk -v what="$1" '$0 ~ what { for (i = 1; i <= NF; ++i) if ($i ~ /^[0-9]+$/) { n += $i; break } } END { print n + 0 }'; }
@@ -27,5 +37,7 @@ tell_sum() {
   wrong=$(sum '^jobs that went wrong: ')
   # GoogleTest's brief output has no sum of failures, only a line for each, with its time.
   failed=$(($({ cat "$scratch/contract.log" 2>/dev/null || true; } | grep -cE '^\[  FAILED  \] .* \([0-9]+ ms\)$' || true) + wrong))
-  echo "$1: $(($(sum '^\\[  PASSED  \\]') + $(sum '^Ran [0-9]+ test') - wrong)) passed, $failed failed"
+  local good bad
+  read -r good bad < <(sed -n 's/^faults: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$scratch/faults.log" 2>/dev/null; echo 0 0)
+  echo "$1: $(($(sum '^\\[  PASSED  \\]') + $(sum '^Ran [0-9]+ test') - wrong + good)) passed, $((failed + bad)) failed"
 }

@@ -98,5 +98,6 @@ export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root
 code=0
 [ ${#words[@]} -gt 0 ] || "$build/tests/contract/contract_docker_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
 python3 -B "$here/docker_test.py" ${words[@]+"${words[@]}"} 2>&1 | tee "$scratch/jobs.log" || code=1
+run_faults docker 5 27 || code=1
 tell_sum docker
 exit $code

@@ -9,6 +9,8 @@
 # server writes down all that this user asks, in $SHOAL_TEST_KUBE/log/audit.log), SHOAL_KUBE_LAUNCHER_IMAGE, SHOAL_TEST_IMAGE and, for faults:
 #   $SHOAL_TEST_KUBE/cluster node N cut | join | stop | start       its link, its kubelet
 #   $SHOAL_TEST_KUBE/cluster apiserver stop | start
+# With SHOAL_TEST_KUBE_DISK=SIZE the disk of each node is that small, and can be filled ($SHOAL_TEST_KUBE/nodeN/root) or made to
+# fail (tests/e2e/faults/faulty_fs.c).
 # Ends with 77 where it cannot be done here, and says why. The binaries: SHOAL_KUBE_BIN, or ~/.cache/shoal/kubebin/bin, which
 # tests/cluster/kubernetes_binaries.sh builds. With SHOAL_TEST_CONTAINERD, a directory of containerd 2.1 or later (Debian 12 has 1.6), nodes mount
 # images as volumes: the feature ImageVolume, which clusters have by default from 1.35 on. Built like the others, by the Go module proxy.
@@ -191,9 +193,25 @@ python3 -B "$here/make_image.py" "$scratch/pause.tar" shoal.test/pause:1 pause
 python3 -B "$here/make_image.py" "$scratch/busybox.tar" "$SHOAL_TEST_IMAGE" busybox "$scratch/observe=/bin/observe"
 launcher=${SHOAL_LAUNCHER:-$SHOAL_BIN-task}
 [ ! -x "$launcher" ] || python3 -B "$here/make_image.py" "$scratch/launcher.tar" "$SHOAL_KUBE_LAUNCHER_IMAGE" "$launcher=/shoal-task"
+# make_disk NODE: what its kubelet keeps is on a disk that is as small as asked, and the directories of its pods behind a filesystem that
+# fails by order of NODE/faults/switch. The kubelet itself takes no FUSE for its own directory.
+make_disk() {
+  mkdir "$1/faults"
+  mount -t tmpfs -o "size=$SHOAL_TEST_KUBE_DISK,mode=0755" none "$1/root"
+  mkdir "$1"/root/{lower,pods}
+  nohup setsid "$scratch/faulty_fs" "$1/root/lower" "$1/root/pods" "$1/faults" >>"$scratch/log/disks.log" 2>&1 </dev/null &
+  for _ in $(seq 100); do ! mountpoint -q "$1/root/pods" || return 0; sleep 0.05; done
+  echo "there is no filesystem at $1/root/pods"
+  exit 1
+}
+if [ -n "${SHOAL_TEST_KUBE_DISK:-}" ]; then
+  need "script/bootstrap cluster installs libfuse3-dev" pkg-config
+  cc -O1 -o "$scratch/faulty_fs" "$root/tests/e2e/faults/faulty_fs.c" $(pkg-config --cflags --libs fuse3)
+fi
 for n in 1 2; do
   node=$scratch/node$n
   mkdir -p "$node"/{root,containerd,run,cni,pods}
+  [ -z "${SHOAL_TEST_KUBE_DISK:-}" ] || make_disk "$node"
   cat >"$node/cni/10-ptp.conflist" <<CNI
 {"cniVersion":"0.4.0","name":"ptp","plugins":[{"type":"ptp","ipMasq":false,"ipam":{"type":"host-local","subnet":"10.88.$n.0/24","routes":[{"dst":"0.0.0.0/0"}],"dataDir":"$node/cni-ipam"}}]}
 CNI
@@ -279,5 +297,7 @@ inside python3 -B "$here/kubernetes_test.py" ${words[@]+"${words[@]}"} 2>&1 | te
 if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then
   inside python3 -B "$here/operator_test.py" 2>&1 | tee -a "$scratch/jobs.log" || code=1
 fi
+inside=(nsenter --net="/run/netns/$name-cp")
+run_faults kubernetes 6 36 || code=1
 tell_sum kubernetes
 exit $code

@@ -51,6 +51,20 @@ class KubernetesJobs(KubectlComparison, ClusterJobs):
         self.assertIn("here is 1 of worker", out)
         self.row("two programs in a busybox image", "succeeded")
 
+    def test_this_program_in_an_image_of_the_jobs(self):
+        """The launcher is elsewhere there than in the coordinator's pod: a parameter server, and a part of the data."""
+        corpus = self.corpus()
+        out = self.shoal("run", self.write(f"""name: test
+image: {self.IMAGE}
+data: {{train: {{source: {corpus}, format: text, shard_by: worker}}}}
+roles:
+  server: {{replicas: 1, command: ["@shoal", ps-server], ports: [ps], follows: worker}}
+  worker: {{replicas: 2, command: [sh, -c, "echo read $($SHOAL_PROGRAM data read train --as jsonl | wc -l)"]}}
+kubernetes: {{volumes: ["host:{self.home}:{self.home}:ro"]}}
+"""))
+        self.assertEqual(sum(map(int, re.findall(r"read (\d+)$", out, re.M))), 4000, out)
+        self.row("`@shoal` and $SHOAL_PROGRAM in busybox's image", "a parameter server ran, the workers read all data")
+
     def test_outputs_come_home(self):
         self.shoal("run", self.job("echo result of $SHOAL_INDEX > $SHOAL_OUTPUT/text"))
         found = []

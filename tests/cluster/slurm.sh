@@ -6,6 +6,7 @@
 # The command finds SLURM_CONF, SHOAL_TEST_SLURM (the scratch directory) and, to kill a node and bring it back:
 #   $SHOAL_TEST_SLURM/node kill n2    its slurmd and all its steps, with SIGKILL, as if its power had failed
 #   $SHOAL_TEST_SLURM/node start n2
+# With SHOAL_TEST_SLURM_DISK=SIZE the spool directory of each node is on a disk of that size.
 # SHOAL_TEST_SLURM_SUITE=trixie takes the Slurm of another release of Debian (slurm_release.sh): bullseye has 20.11, trixie 24.11.
 # Ends with 77 where it cannot be done here, and says why.
 set -euo pipefail
@@ -38,6 +39,7 @@ take_down() {
   for file in "$scratch"/run/*.pid "$scratch"/munge/pid; do
     if [ -f "$file" ]; then kill -9 "$(cat "$file")" 2>/dev/null || true; fi
   done
+  awk -v place="$scratch/" 'index($5, place) == 1 { print $5 }' /proc/self/mountinfo | xargs -r umount -l 2>/dev/null || true
   rm -rf "$scratch"
   exit $code
 }
@@ -52,6 +54,9 @@ if [ -n "${SHOAL_TEST_SLURM_SUITE:-}" ]; then
 fi
 
 mkdir -p "$scratch"/{state,log,run,munge,dev,spool-n1,spool-n2,spool-n3}
+if [ -n "${SHOAL_TEST_SLURM_DISK:-}" ]; then
+  for node in 1 2 3; do mount -t tmpfs -o "size=$SHOAL_TEST_SLURM_DISK,mode=0755" none "$scratch/spool-n$node"; done
+fi
 chmod 755 "$scratch/munge"
 dd if=/dev/urandom of="$scratch/munge.key" bs=128 count=1 status=none
 chmod 400 "$scratch/munge.key"
@@ -184,4 +189,7 @@ fi
 build=${SHOAL_BUILD:-$root/build/dev}
 export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root
 if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then "$build/tests/contract/contract_slurm_test" --gtest_brief=1; fi
-python3 -B "$here/slurm_test.py" ${words[@]+"${words[@]}"}
+code=0
+python3 -B "$here/slurm_test.py" ${words[@]+"${words[@]}"} || code=1
+run_faults slurm 5 27 || code=1
+exit $code

@@ -191,14 +191,18 @@ class Home:
             return -9, (e.stdout or b"").decode("utf-8", "replace"), (e.stderr or b"").decode("utf-8", "replace")
         return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
+    def marks(self):
+        """Bytes, one of which is in the environment or the arguments of each process of this home."""
+        return [self.root.encode()]
+
     def processes(self):
-        """Every living process that carries this home in its environment or its arguments, but not this one."""
-        found = []
+        """Every living process that carries a mark of this home in its environment or its arguments, but not this one."""
+        found, marks = [], self.marks()
         for name in os.listdir("/proc"):
             if not name.isdigit() or int(name) == os.getpid():
                 continue
-            mark = self.root.encode()
-            if mark in _read(f"/proc/{name}/cmdline") or mark in _read(f"/proc/{name}/environ"):
+            told = _read(f"/proc/{name}/cmdline") + b"\0" + _read(f"/proc/{name}/environ")
+            if any(mark in told for mark in marks):
                 process = read_process(name)
                 if process is not None:
                     found.append(process)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "base/file.h"
@@ -23,6 +24,9 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr milliseconds kTimeout{30'000};
 constexpr milliseconds kPatience{90'000};     // while the server is unreachable
 constexpr milliseconds kLongestWish{30'000};  // maximum Retry-After
+// An API server that has just started forbids what it allows once it has read its roles.
+constexpr milliseconds kReadingRoles{20'000};
+constexpr int kForbidden = 403;
 constexpr size_t kMaxReply = 64 << 20;
 
 bool IsBusy(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
@@ -46,6 +50,7 @@ struct KubeClient::State {
   bool given_up GUARDED_BY(mu) = false;
   std::shared_ptr<const net::HttpClient> http GUARDED_BY(mu);  // made with
   std::string certificate GUARDED_BY(mu);
+  std::optional<SteadyClock::time_point> away GUARDED_BY(mu);  // when it was last unreachable
 };
 
 KubeClient::KubeClient(ClusterAccess access, std::shared_ptr<Credentials> credentials)
@@ -157,6 +162,11 @@ Result<net::HttpReply> KubeClient::SendOnce(net::HttpRequest request) const {
   return reply;
 }
 
+bool KubeClient::MayBeStarting() const {
+  const MutexLock lock(state_->mu);
+  return state_->away && SteadyClock::now() < *state_->away + kReadingRoles;
+}
+
 // All calls are idempotent and may be repeated: reads, applies, patches and deletes.
 Result<net::HttpReply> KubeClient::Call(const net::HttpRequest& request) const {
   const auto deadline = SteadyClock::now() + kPatience;
@@ -166,12 +176,16 @@ Result<net::HttpReply> KubeClient::Call(const net::HttpRequest& request) const {
     auto reply = SendOnce(request);
     milliseconds wait = BackOff(attempt, RandomSeed());
     Status why = reply.status();
-    if (reply.ok() && !IsBusy(reply->status)) return reply;
+    const bool early = reply.ok() && reply->status == kForbidden && MayBeStarting();
+    if (reply.ok() && !IsBusy(reply->status) && !early) return reply;
     if (reply.ok()) {
       why = ErrorOf(*reply);
       wait = WaitAfter(*reply, attempt, RandomSeed());
     } else if (why.code() != Code::kUnavailable && why.code() != Code::kDeadlineExceeded) {
       return why;
+    } else {
+      const MutexLock lock(state_->mu);
+      state_->away = SteadyClock::now();
     }
     if (SteadyClock::now() + wait >= deadline || !Sleep(wait, *interruption)) {
       return Unavailable("the cluster's API server does not answer: " + why.message());

@@ -28,8 +28,9 @@ class KubeClient {
   const std::string& name_space() const { return access_.name_space; }
 
   // Paths begin with "/api". Errors: Unavailable if the server is unreachable (after `patience`),
-  // Unauthenticated, PermissionDenied, NotFound, AlreadyExists (409), OutOfRange (410),
-  // InvalidArgument (400, 422), with the server's message.
+  // Unauthenticated, PermissionDenied (403; within 20 s of a failed connection it is retried),
+  // NotFound, AlreadyExists (409), OutOfRange (410), InvalidArgument (400, 422), with the server's
+  // message.
   Result<json::object> Get(const std::string& path) const;
   // Server-side apply with the field manager "shoal": creates or updates the object. Idempotent.
   Result<json::object> Apply(const std::string& path, const json::object& object) const;
@@ -73,6 +74,8 @@ class KubeClient {
   // `options` begin with "&"; `kind`: the content type.
   Result<json::object> Patch(const std::string& path, const char* options, const char* kind,
                              const json::object& body) const;
+  // Whether the server was unreachable a short time ago.
+  bool MayBeStarting() const;
   struct State;
   struct Interruption;
   // False if interrupted.

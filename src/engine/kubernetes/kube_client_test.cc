@@ -82,6 +82,39 @@ TEST(KubeClient, ABusyServerIsAskedAgain) {
   EXPECT_EQ(server.asked().size(), 4u);
 }
 
+std::string Forbidden() {
+  return FakeHttpServer::Reply(403, R"({"message": "jobs.batch \"j\" is forbidden"})");
+}
+
+// It has not read its roles yet, and denies what it will allow.
+TEST(KubeClient, AServerThatHasJustStartedIsAskedAgainWhenItForbids) {
+  int calls = 0;
+  FakeHttpServer server(
+      [&](const ReceivedRequest&) {
+        ++calls;
+        if (calls == 1) return std::string();  // the connection ends without an answer
+        return calls < 4 ? Forbidden() : FakeHttpServer::Reply(200, R"({"kind": "Job"})");
+      },
+      FakeHttpServer::Where::kLoopback);
+  ClusterAccess access;
+  access.server = server.url();
+  const auto client = KubeClient::Make(access);
+  ASSERT_TRUE(client.ok()) << client.status().message();
+  const auto got = (*client)->Apply("/apis/batch/v1/namespaces/n/jobs/j", {});
+  EXPECT_TRUE(got.ok()) << got.status().message();
+}
+
+TEST(KubeClient, AServerThatWasAlwaysThereIsBelievedWhenItForbids) {
+  FakeHttpServer server([](const ReceivedRequest&) { return Forbidden(); },
+                        FakeHttpServer::Where::kLoopback);
+  ClusterAccess access;
+  access.server = server.url();
+  const auto client = KubeClient::Make(access);
+  ASSERT_TRUE(client.ok()) << client.status().message();
+  EXPECT_EQ((*client)->Get("/api/v1/nodes/n").status().code(), Code::kPermissionDenied);
+  EXPECT_EQ(server.asked().size(), 1u);
+}
+
 TEST(KubeClient, RetryAfterIsKept) {
   const auto wait = [](const std::string& value, int attempt) {
     return WaitAfter({429, {{"retry-after", value}}, ""}, attempt, 0);

@@ -20,6 +20,13 @@ json::object WelcomeFields(const CoordinatorCore& core, int task, bool lease,
 
 namespace {
 
+// What commands of a task call this program: its path, where the task has it at the same; empty if
+// that is not known.
+std::string ProgramFor(const JobLocation& location) {
+  return location.no_shared_filesystem && !location.program.empty() ? kOwnProgram
+                                                                    : location.program;
+}
+
 // Prestart steps that the program's processes run before they become it: stage files
 // (launcher/stage_files.h), acquire GPUs, write files for mpirun (framework_services/mpi_launch.h).
 void AddPrestartSteps(const JobLocation& location, const job::Job& job, const job::Role& role,
@@ -27,18 +34,19 @@ void AddPrestartSteps(const JobLocation& location, const job::Job& job, const jo
   const bool files = !job.files.empty();
   const bool mpi = job.framework == job::Framework::kMpi && role.name == "launcher";
   const int gpus = role.resources.gpu;
-  if (location.program.empty() || (!files && gpus == 0 && !mpi)) {
+  const std::string program = ProgramFor(location);
+  if (program.empty() || (!files && gpus == 0 && !mpi)) {
     start->work_dir = job.files;
     return;
   }
-  std::vector<std::string> words = {location.program, "prepare"};
+  std::vector<std::string> words = {program, "prepare"};
   if (files) words.emplace_back("--files");
   if (gpus > 0) words.insert(words.end(), {"--gpus", std::to_string(gpus)});
   if (mpi) words.emplace_back("--mpi");
   words.emplace_back("--");
   start->argv.insert(start->argv.begin(), words.begin(), words.end());
   if (!files || start->ready.command.empty()) return;
-  words = {location.program, "prepare", "--files", "--if-there", "--"};
+  words = {program, "prepare", "--files", "--if-there", "--"};
   start->ready.command.insert(start->ready.command.begin(), words.begin(), words.end());
 }
 
@@ -82,15 +90,15 @@ Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
                  ? framework::RenderEnvironment(WithOwnOutputs(core.job()), cluster, context)
                  : framework::RenderEnvironment(core.job(), cluster, context);
   if (!env.ok()) return env.status().With("its environment cannot be made");
+  const std::string program = ProgramFor(location);
   StartMessage start;
   start.attempt = attempt;
   start.argv = core.job().CommandOf(role);
   for (std::string& arg : start.argv) {
-    if (arg == "@shoal" && !location.program.empty()) arg = location.program;
+    if (arg == kOwnProgram && !program.empty()) arg = program;
   }
   // Programs read their part of the data by it: `$SHOAL_PROGRAM data read NAME`.
-  if (!core.job().data.empty() && !location.program.empty())
-    (*env)["SHOAL_PROGRAM"] = location.program;
+  if (!core.job().data.empty() && !program.empty()) (*env)["SHOAL_PROGRAM"] = program;
   // A task without GPUs sees none; one with GPUs gets their names when it starts.
   const bool given = location.no_shared_filesystem && HasDevicesOfCluster(core.job(), role);
   if (role.resources.gpu == 0 && !given) env->try_emplace("CUDA_VISIBLE_DEVICES", "");
@@ -105,7 +113,7 @@ Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
   start.ready = role.ready;
   start.port = core.PortOf(task, role.ready.port);
   for (std::string& arg : start.ready.command) {
-    if (arg == "@shoal" && !location.program.empty()) arg = location.program;
+    if (arg == kOwnProgram && !program.empty()) arg = program;
   }
   for (const job::LogRule& rule : role.on_log) start.on_log.push_back(rule.line);
   AddPrestartSteps(location, core.job(), role, &start);

@@ -254,6 +254,8 @@ class TaskLauncher final : public Launcher {
   Status StartProgram(const json::object& message) {
     TRY_ASSIGN(StartMessage start, StartFromJson(message));
     if (start.attempt <= attempt_ || run_ || stopping_) return Status::Ok();
+    std::error_code error;
+    SetOwnProgram(std::filesystem::read_symlink("/proc/self/exe", error).string(), &start);
     attempt_ = start.attempt;
     if (const auto find = std::exchange(options_.find_isolation, {})) options_.isolation = find();
     log_.Begin({task_.role, task_.index, attempt_}, start.log_directory_id);

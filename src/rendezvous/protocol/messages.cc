@@ -240,6 +240,14 @@ Status ReadReady(const json::value& value, StartMessage* message) {
 
 }  // namespace
 
+void SetOwnProgram(const std::string& program, StartMessage* message) {
+  std::ranges::replace(message->argv, kOwnProgram, program);
+  std::ranges::replace(message->ready.command, kOwnProgram, program);
+  for (auto& [name, value] : message->env) {
+    if (value == kOwnProgram) value = program;
+  }
+}
+
 json::object ToJson(const StartMessage& message) {
   json::object object{{"attempt", message.attempt},  {"argv", ToJson(message.argv)},
                       {"env", ToJson(message.env)},  {"work_dir", message.work_dir},

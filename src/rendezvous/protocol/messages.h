@@ -83,6 +83,10 @@ Result<EndedMessage> EndedFromJson(const json::object& object);
 // launcher knows.
 inline constexpr std::string_view kOutputMark = "@shoal-output";
 
+// Stands for the launcher's own executable among the words of a command and as a variable's value,
+// where tasks do not have it at the coordinator's path (on Kubernetes, with an image of the job's).
+inline constexpr const char* kOwnProgram = "@shoal";
+
 struct StartMessage {
   int attempt = 0;
   std::vector<std::string> argv;
@@ -108,6 +112,8 @@ inline std::chrono::milliseconds ActivitySampleInterval(std::chrono::millisecond
   if (stall.count() == 0) return milliseconds(0);
   return std::clamp(stall / 20, milliseconds(1'000), milliseconds(30'000));
 }
+// Replaces kOwnProgram in the commands and variables of the message by this path.
+void SetOwnProgram(const std::string& program, StartMessage* message);
 json::object ToJson(const StartMessage& message);
 Result<StartMessage> StartFromJson(const json::object& object);
 

@@ -61,7 +61,7 @@ class Campaign:
     def suite_options(self, name):
         early = name == EARLY
         return argparse.Namespace(shoal=self.options.shoal, only="server" if early else name, within=0.5 if early else None,
-                                  kind="word2vec" if early else None, pause=40, seconds=self.options.seconds, parallel=self.options.busy)
+                                  kind="word2vec" if early else None, engine="local", pause=40, seconds=self.options.seconds, parallel=self.options.busy)
 
     def choose(self):
         """The fault of which there are the fewest runs, among those of which another may begin; None."""

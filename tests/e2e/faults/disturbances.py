@@ -18,6 +18,7 @@ TERMINATED = ("term-launcher", "term-task", "term-server")
 PAUSED = ("stop-worker", "stop-server", "stop-launcher", "stop-coordinator", "stop-controller")
 FULL_SECONDS = ERROR_SECONDS = 0.4
 SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "io_shim.c")
+FILESYSTEM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faulty_fs.c")
 
 
 class Disturbance:
@@ -107,6 +108,18 @@ class FrozenCommand(Disturbance):
         os.kill(target.pid, signal.SIGCONT)
 
 
+def fill(place, seconds):
+    """Leaves no room on the filesystem of this directory for so long."""
+    filler = os.path.join(place, "filler")
+    with open(filler, "wb", buffering=0) as f:
+        for size in (1 << 20, 1 << 12):
+            with contextlib.suppress(OSError):
+                while True:
+                    f.write(b"x" * size)
+    threading.Event().wait(seconds)
+    os.remove(filler)
+
+
 class FullDisk(Disturbance):
     """The disk of the state home, a tmpfs, has no room for 0.4 s."""
     must_succeed = journal_counts = True
@@ -118,15 +131,8 @@ class FullDisk(Disturbance):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "none", self.home.home], check=True)
 
     def strike(self, _target):
-        filler = os.path.join(self.home.home, "filler")
-        with open(filler, "wb", buffering=0) as f:
-            for size in (1 << 20, 1 << 12):
-                with contextlib.suppress(OSError):
-                    while True:
-                        f.write(b"x" * size)
+        fill(self.home.home, FULL_SECONDS)
         self.landed = "filled"
-        threading.Event().wait(FULL_SECONDS)
-        os.remove(filler)
 
     def close(self):
         if self.home.keep:
@@ -134,23 +140,54 @@ class FullDisk(Disturbance):
         subprocess.run(["umount", "-l", self.home.home], check=False)
 
 
+class FaultyDirectory:
+    """A directory on which calls fail by order of the file "switch" in `control` (faulty_fs.c). Needs root, and libfuse3-dev."""
+
+    def __init__(self, place, control):
+        self.place, lower, program = place, os.path.join(control, "lower"), os.path.join(control, "faulty_fs")
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run(["cc", "-O1", "-o", program, FILESYSTEM, *flags], check=True)
+        os.makedirs(place, 0o700)
+        os.mkdir(lower, 0o700)
+        # Relative names and no environment: what carries the home's name is taken for a process of a job.
+        words = ["./faulty_fs", "lower", os.path.relpath(place, control), "."]
+        self.process = subprocess.Popen(words, cwd=control, env={}, stderr=subprocess.DEVNULL)
+        if not harness.poll_until(lambda: os.path.ismount(place), 10 * harness.PATIENCE):
+            raise RuntimeError(f"there is no filesystem at {place}")
+
+    def close(self):
+        subprocess.run(["umount", "-l", self.place], check=False)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
+        self.process.kill()
+        self.process.wait()
+
+
 class IoError(Disturbance):
-    """Calls on files of the state home fail with EIO, once or for 0.4 s, in processes of a drawn kind. The engine gives its
-    processes a clean environment, so the loader takes the library from an /etc of the job's own."""
+    """Calls on files of the state home fail with EIO, once or for 0.4 s, in processes of a drawn kind. On this machine the engine
+    gives its processes a clean environment, so the loader takes a library from an /etc of the job's own; on clusters, whose
+    programs are linked statically and started by others, the directory itself fails."""
     extra_seconds = 20
     journal_counts = True
     true_words = refusal = ("input/output error", "i/o error")
     KINDS = ("controller", "coordinator", "launcher", "worker", "server", "any", "any")
     CALLS = ("open", "read", "write", "sync", "rename", "any", "any")
 
+    directory = None
+
     def prepare(self):
+        kind, call, mode = self.rng.choice(self.KINDS), self.rng.choice(self.CALLS), self.rng.choice(("once", "all"))
+        self.order = f"{kind} {call} {mode} {self.home.home}/\n"
+        if self.home.engine.name != "local":
+            self.directory = FaultyDirectory(self.home.home, self.home.root)
+            return
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.home.path("io.so"), SHIM, "-ldl"], check=True)
         os.mkdir(self.home.path("etc"))
         self.home.write("etc/ld.so.preload", self.home.path("io.so") + "\n")
-        kind, call, mode = self.rng.choice(self.KINDS), self.rng.choice(self.CALLS), self.rng.choice(("once", "all"))
-        self.order = f"{kind} {call} {mode} {self.home.home}/\n"
 
     def start(self, scenario):
+        if self.directory:
+            return super().start(scenario)
         binary = self.home.binary
         inside = f"mount -t overlay overlay -o lowerdir={self.home.path('etc')}:/etc /etc && exec {shlex.quote(binary)} \"$@\""
         self.home.binary = self.home.write("shoal", f"#!/bin/sh\nexec unshare -m sh -c {shlex.quote(inside)} shoal \"$@\"\n")
@@ -160,22 +197,37 @@ class IoError(Disturbance):
         finally:
             self.home.binary = binary
 
+    def close(self):
+        if self.directory:
+            if self.home.keep:
+                shutil.copytree(self.home.home, self.home.path("home-kept"), symlinks=True, ignore_dangling_symlinks=True)
+            self.directory.close()
+
     def strike(self, target):
-        switch = self.home.path("switch")
-        self.home.write("switch.new", self.order)
-        os.rename(self.home.path("switch.new"), switch)
-        if " once " in self.order:
-            harness.poll_until(lambda: not os.path.exists(switch) or target.poll() is not None, 60, pause=0.05)
-        else:
-            threading.Event().wait(ERROR_SECONDS)
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(switch)
-        try:
-            with open(self.home.path("hits"), encoding="utf-8") as f:
-                hits = f.read().splitlines()
-        except FileNotFoundError:
-            raise ProcessLookupError(self.order) from None
+        hits = switch_on(self.home.root, self.order, lambda: target.poll() is not None)
         self.landed = f"{self.order.strip()}: {len(hits)} calls failed, {'; '.join(hits[:6])}"
+
+
+def switch_on(control, order, over):
+    """Has calls fail by this order until one has, or for 0.4 s, or until over(): the lines of the calls that failed. ProcessLookupError
+    if none did."""
+    switch, hits = os.path.join(control, "switch"), os.path.join(control, "hits")
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(hits)
+    with open(switch + ".new", "w", encoding="utf-8") as f:
+        f.write(order)
+    os.rename(switch + ".new", switch)
+    if " once " in order:
+        harness.poll_until(lambda: not os.path.exists(switch) or over(), 60, pause=0.05)
+    else:
+        threading.Event().wait(ERROR_SECONDS)
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(switch)
+    try:
+        with open(hits, encoding="utf-8") as f:
+            return f.read().splitlines()
+    except FileNotFoundError:
+        raise ProcessLookupError(order) from None
 
 
 class LinkDown(Disturbance):
@@ -251,10 +303,29 @@ class StopJob(Disturbance):
         return self.wrong
 
 
+class KilledCommand(Disturbance):
+    """`shoal run` gets SIGKILL, and a person says `shoal stop` after up to 3 s: nothing is left when that has returned."""
+    extra_seconds = 5
+    cancels = ""  # whatever reason
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.stop = StopJob(*arguments)
+
+    def strike(self, target):
+        os.kill(target.pid, signal.SIGKILL)
+        target.wait()
+        threading.Event().wait(self.rng.uniform(0, 3))
+        jobs = self.stop.targets(target)
+        if not jobs:
+            raise ProcessLookupError("no job was made")
+        self.stop.strike(jobs[-1])
+        self.landed = f"kill -9, then {self.stop.landed}"
+
+    def check(self):
+        return self.stop.check()
+
+
 CLASSES = {"frozen-command": FrozenCommand, "disk-full": FullDisk, "io-error": IoError, "link-down": LinkDown,
-           "stop-job": StopJob}
+           "stop-job": StopJob, "killed-command": KilledCommand}
 ALL = KILLED + TERMINATED + PAUSED + tuple(CLASSES)
-
-
-def make(victim, home, rng, pause):
-    return CLASSES.get(victim, OnProcess)(victim, home, rng, pause)

@@ -7,6 +7,7 @@ no process, no cgroup, no port, no scratch or half-written file. script/faults r
 """
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import random
@@ -18,13 +19,40 @@ import threading
 import time
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
+import cluster_faults  # noqa: E402
 import disturbances  # noqa: E402
+import engines  # noqa: E402
 import harness  # noqa: E402
 import planted  # noqa: E402
 import scenarios  # noqa: E402
 
 # What is drawn without --only.
 USUAL = disturbances.KILLED
+ON_CLUSTERS = {
+    "docker": ("worker", "server", "launcher", "coordinator", "disk-full", "io-error", "frozen-command", "killed-command", "stop-job"),
+    "slurm": ("worker", "server", "launcher", "coordinator", "disk-full", "io-error", "frozen-command", "killed-command", "stop-job",
+              *cluster_faults.OF_SLURM),
+    "kubernetes": ("worker", "server", "launcher", "coordinator", "disk-full", "io-error", "frozen-command", "killed-command", "stop-job",
+                   *cluster_faults.OF_KUBERNETES),
+}
+ALL = disturbances.ALL + tuple(cluster_faults.CLASSES)
+# Of four seeds with the same fault: on this machine, on a cluster.
+KINDS_DRAWN = (("word2vec", "word2vec", "word2vec", "generic"), ("word2vec", "word2vec", "counter", "generic"))
+
+
+def kinds_of(options):
+    """Of which a baseline is measured: word2vec always, by which the work is measured out."""
+    return ("word2vec", *(kind for kind in scenarios.KINDS[1:] if kind in (
+        [options.kind] if options.kind else KINDS_DRAWN[options.engine != "local"])))
+
+
+def usual(engine):
+    """What is drawn on an engine without --only."""
+    return [one for one in ON_CLUSTERS.get(engine, USUAL) if one not in cluster_faults.OF_DISKS or cluster_faults.disks_are_small()]
+
+
+def make_fault(victim, home, rng, pause):
+    return {**disturbances.CLASSES, **cluster_faults.CLASSES}.get(victim, disturbances.OnProcess)(victim, home, rng, pause)
 
 
 class Work:
@@ -33,7 +61,8 @@ class Work:
     def __init__(self, folder, seconds):
         self.seconds, self.epochs = seconds, 10
         self.corpus = os.path.join(folder, "corpus.txt")
-        planted.write_corpus(self.corpus, 400_000 if seconds >= 3 else 200_000)
+        self.words = planted.write_corpus(self.corpus, 400_000 if seconds >= 3 else 200_000)
+        os.chmod(folder, 0o755)
 
 
 class Pace:
@@ -69,8 +98,9 @@ class Run:
 
 def measure_baseline(options, kind, work):
     """Runs the job without faults: its seconds, purity and loss."""
-    with harness.Home(options.shoal) as home:
-        scenario = scenarios.Scenario(kind, home, "worker", work)
+    engine = engines.ENGINES[options.engine]()
+    with engine.home(options.shoal) as home:
+        scenario = scenarios.Scenario(kind, home, "worker", work, engine)
         begin = time.monotonic()
         process = scenario.start()
         code = process.wait(timeout=120 * harness.PATIENCE)
@@ -84,18 +114,26 @@ def measure_baseline(options, kind, work):
         return {"seconds": seconds, "purity": purity, "loss": loss}
 
 
-def calibrate(options, work):
-    """Sets the epochs; the baselines are those of as many jobs at once as there will be, as far as they would compete."""
+def measure_out(options, work):
+    """As many epochs as make a job last about as long as wanted."""
     short = measure_baseline(options, "word2vec", work)
     work.epochs = 20
     longer = measure_baseline(options, "word2vec", work)
     per_epoch = max(0.01, (longer["seconds"] - short["seconds"]) / 10)
     work.epochs = min(300, max(10, round(10 + (options.seconds - short["seconds"]) / per_epoch)))
+
+
+def calibrate(options, work):
+    """Sets the epochs; the baselines are those of as many jobs at once as there will be, as far as they would compete."""
+    if options.engine == "local":
+        measure_out(options, work)
+    else:
+        work.epochs = 6  # a start takes long enough
     crowd = min(options.parallel, 2 * (os.cpu_count() or 1))
     with concurrent.futures.ThreadPoolExecutor(crowd) as pool:
-        measured = list(pool.map(lambda _: measure_baseline(options, "word2vec", work), range(max(3, crowd))))
+        measured = list(pool.map(lambda _: measure_baseline(options, "word2vec", work), range(max(3 if options.engine == "local" else 1, crowd))))
     baselines = {"word2vec": {name: statistics.median(one[name] for one in measured) for name in measured[0]},
-                 "generic": measure_baseline(options, "generic", work)}
+                 **{kind: measure_baseline(options, kind, work) for kind in kinds_of(options) if kind != "word2vec"}}
     for baseline in baselines.values():
         baseline["pace"] = Pace(baseline["seconds"])
     return baselines
@@ -152,19 +190,22 @@ def _objects(text):
 
 def one_run(options, seed, work, baselines):
     """One job, one fault, all checks."""
-    victim = options.only or USUAL[seed % len(USUAL)]
-    kind = options.kind or ("generic" if (seed // len(USUAL)) % 4 == 3 else "word2vec")
+    drawn = usual(options.engine)
+    victim = options.only or drawn[seed % len(drawn)]
+    kind = options.kind or KINDS_DRAWN[options.engine != "local"][(seed // len(drawn)) % 4]
     run, baseline = Run(seed, kind, victim), baselines[kind]
     rng = random.Random(seed)
-    with harness.Home(options.shoal, keep=False) as home:
-        fault = disturbances.make(victim, home, rng, options.pause)
-        # A quarter of the faults fall into the gathering, which lasts but a fraction of a second.
-        run.moment = rng.uniform(0, 0.3) if rng.random() < 0.25 else rng.uniform(0, 1.05 * baseline["pace"].seconds)
+    engine = engines.ENGINES[options.engine]()
+    with engine.home(options.shoal) as home:
+        home.engine = engine
+        fault = make_fault(victim, home, rng, options.pause)
+        # A quarter of the faults fall into the gathering, which locally lasts but a fraction of a second.
+        run.moment = rng.uniform(0, engine.arrival) if rng.random() < 0.25 else rng.uniform(0, 1.05 * baseline["pace"].seconds)
         if options.within:
             run.moment = rng.uniform(0, options.within)
         try:
             fault.prepare()
-            observe(options, run, fault, scenarios.Scenario(kind, home, victim, work), baseline)
+            observe(options, run, fault, scenarios.Scenario(kind, home, victim, work, engine), baseline)
         finally:
             fault.close()
     if not options.within:
@@ -224,7 +265,7 @@ def summary(runs):
     """The table, as Markdown lines."""
     lines = ["| fault | runs | hit | job succeeded | ended otherwise, truly told | wrong | left behind | median s | max s |",
              "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for victim in disturbances.ALL:
+    for victim in ALL:
         mine = [r for r in runs if r.victim == victim]
         if mine:
             seconds = [r.seconds for r in mine]
@@ -239,10 +280,11 @@ def parse():
     parser.add_argument("--shoal", default=harness.DEFAULT_BINARY, help="the binary under test")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others follow")
-    parser.add_argument("--only", choices=disturbances.ALL, help="this fault alone")
+    parser.add_argument("--only", choices=ALL, help="this fault alone")
     parser.add_argument("--within", type=float, help="in the first so many seconds of the job only")
     parser.add_argument("--pause", type=float, default=40, help="for how many seconds stop-… stops a process")
-    parser.add_argument("--kind", choices=("word2vec", "generic"), help="only this kind of job")
+    parser.add_argument("--kind", choices=scenarios.KINDS, help="only this kind of job")
+    parser.add_argument("--engine", choices=tuple(engines.ENGINES), default="local", help="where the jobs run; others than local inside script/test-cluster")
     parser.add_argument("--seconds", type=float, default=3, help="how long a job should take")
     parser.add_argument("--parallel", type=int, default=1, help="how many runs go on at once")
     parser.add_argument("--verbose", action="store_true", help="a line for every run")
@@ -285,12 +327,13 @@ def main():
         work = Work(folder, options.seconds)
         baselines = calibrate(options, work)
         print(f"without faults: word2vec {baselines['word2vec']['seconds']:.1f} s ({work.epochs} epochs, purity "
-              f"{baselines['word2vec']['purity']:.3f}), generic {baselines['generic']['seconds']:.1f} s", flush=True)
-        for done in all_runs(options, work, baselines):
-            runs.append(done)
-            show(options, done, len(runs))
-            if len(runs) % 20 == 0:
-                record(options, baselines, runs)
+              f"{baselines['word2vec']['purity']:.3f}), " + ", ".join(f"{kind} {one['seconds']:.1f} s" for kind, one in baselines.items() if kind != "word2vec"), flush=True)
+        with contextlib.suppress(KeyboardInterrupt):  # told to end: what there is counts
+            for done in all_runs(options, work, baselines):
+                runs.append(done)
+                show(options, done, len(runs))
+                if len(runs) % 20 == 0:
+                    record(options, baselines, runs)
     runs.sort(key=lambda r: r.seed)
     print("\n" + "\n".join(summary(runs)))
     bad = [r for r in runs if not r.ok]

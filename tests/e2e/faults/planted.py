@@ -9,7 +9,7 @@ GROUPS, GROUP_SIZE, FILLERS = 24, 8, 40
 
 
 def write_corpus(path, words, seed=1):
-    """Writes about `words` words in lines of 12; the same bytes for the same arguments."""
+    """Writes about `words` words in lines of 12; the same bytes for the same arguments. How many there are."""
     rng = random.Random(seed)
     groups = [[f"g{g}w{i}" for i in range(GROUP_SIZE)] for g in range(GROUPS)]
     fillers = [f"f{i}" for i in range(FILLERS)]
@@ -19,6 +19,7 @@ def write_corpus(path, words, seed=1):
             line = rng.choices(group, k=8) + rng.choices(fillers, k=4)
             rng.shuffle(line)
             f.write(" ".join(line) + "\n")
+    return words // 12 * 12
 
 
 def purity(vectors):
