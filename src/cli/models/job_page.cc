@@ -77,6 +77,7 @@ std::string DataPart(const job::Job& job) {
 }
 
 std::string ValueText(const json::value& value) {
+  if (value.is_double()) return fmt::format("{:.6g}", value.get_double());
   return value.is_string() ? std::string(value.get_string()) : ToText(value);
 }
 

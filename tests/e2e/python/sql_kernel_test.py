@@ -88,10 +88,11 @@ class SqlKernel(jupyter_kernel_test.KernelTests):
 
     def test_an_interrupt_stops_the_job(self):
         self.flush_channels()
-        self.kc.execute(f"load csv.`{DATA}` as t; train t as FM.`long` where label='income' and epochs='1000000' as r;")
+        self.kc.execute(f"load csv.`{DATA}` as t; train t as FM.`long` where label='income' and epochs='100000' as r;")
         end = time.monotonic() + 60 * harness.PATIENCE
         while time.monotonic() < end:
             message = self.kc.get_iopub_msg(timeout=60 * harness.PATIENCE)
+            self.assertNotEqual(message["msg_type"], "error", message["content"])
             if message["msg_type"] in ("display_data", "update_display_data") and "running" in message["content"]["data"]["text/plain"]:
                 break
         self.km.interrupt_kernel()
