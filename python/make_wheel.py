@@ -65,6 +65,9 @@ def contents(given, stem):
         files[os.path.basename(module)] = read(module)
     for script in given.script:
         files[f"{stem}.data/scripts/{os.path.basename(script)}"] = read(script)
+    # Jupyter finds kernels below share/jupyter of the interpreter's prefix.
+    kernel = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernel", "kernel.json")
+    files[f"{stem}.data/data/share/jupyter/kernels/shoal-sql/kernel.json"] = read(kernel)
     tag = f"{given.python}-{given.python}-{given.platform}"
     files[f"{stem}.dist-info/METADATA"] = METADATA.format(
         name=given.name, version=given.version, summary=SUMMARIES[given.name],

@@ -17,6 +17,7 @@ from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, Ge
 from ._client import Client, Job, Source
 from ._errors import JobFailedError, ShoalError
 from ._records import Event, JobRecord, LogLine, Output, Task
+from ._result import SqlResult
 from ._stream import Followed
 
 T = TypeVar("T")
@@ -120,6 +121,18 @@ class AsyncClient:
     async def submit(self, source: Source, *args: Any, **options: Any) -> AsyncJob:
         """As Client.submit."""
         return AsyncJob(self, await self.call(self._client.submit, source, *args, **options))
+
+    async def sql(self, text: str, **options: Any) -> SqlResult:
+        """As Client.sql. Cancelling it stops the statements."""
+        session = await self.call(self._client._own_session)  # pylint: disable=protected-access
+        dropped = threading.Event()
+        running = asyncio.ensure_future(self.call(session.run_unless, dropped, text, **options))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            running.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody waits for it
+            await self.call(session.drop, dropped)
+            raise
 
     async def plan(self, source: Source, *args: Any, **options: Any) -> Dict[str, Any]:
         """As Client.plan."""

@@ -13,6 +13,8 @@ from ._records import (Event, JobRecord, LogLine, Output, Task, format_time, par
                        parse_task)
 from ._files import upload
 from ._groups import Group
+from ._result import SqlResult
+from ._sql import OnEvent, SqlSession
 from ._stream import Followed, LogKey, LogPosition, Stream
 from ._submit import Options, Submission, prepare
 
@@ -39,6 +41,8 @@ class Client:
                  team: Optional[str] = None, timeout: float = 30.0, retry: float = 20.0, patience: float = 60.0) -> None:
         self.team, self.patience = team, patience
         self._transport = Transport(choose_login(server, token, fingerprint), timeout, retry)
+        self._sql: Optional[SqlSession] = None
+        self._sql_lock = threading.Lock()
 
     @property
     def url(self) -> str:
@@ -54,7 +58,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes idle connections; the client may be used again."""
+        """Closes idle connections and the session of `sql`; the client may be used again."""
+        with self._sql_lock:
+            session, self._sql = self._sql, None
+        if session is not None:
+            session.close()
         self._transport.close()
 
     def me(self) -> Dict[str, Any]:
@@ -68,6 +76,20 @@ class Client:
     def engines(self) -> List[Dict[str, Any]]:
         """The engines that jobs can name: name and kind."""
         return parse_items(self._transport.get("/engines"), dict)
+
+    def sql(self, text: str, *, rows: int = 1000, on_event: Optional[OnEvent] = None) -> SqlResult:
+        """Runs statements of SQL (docs/sql.md) in this client's session at the server, whose tables later calls see; see SqlSession.run."""
+        return self._own_session().run(text, rows=rows, on_event=on_event)
+
+    def _own_session(self) -> SqlSession:
+        with self._sql_lock:
+            if self._sql is None:
+                self._sql = self.sql_session()
+            return self._sql
+
+    def sql_session(self, team: Optional[str] = None) -> SqlSession:
+        """Another session, with tables of its own. team: otherwise the client's."""
+        return SqlSession.of(self._transport, team or self.team, self.patience)
 
     def submit(self, source: Source, *args: Any, name: Optional[str] = None,  # pylint: disable=too-many-arguments
                files: Union[str, "os.PathLike[str]", None] = None, engine: Optional[str] = None, team: Optional[str] = None,

@@ -70,6 +70,17 @@ class JobFailedError(ShoalError):
         return (type(self), (self.job_id, self.state, self.reason))
 
 
+class SqlError(ShoalError):
+    """A statement of SQL is wrong or has failed: the sentences show its place. `code`: "invalid argument", "cancelled", …"""
+
+    def __init__(self, sentence: str, code: str = "") -> None:
+        super().__init__(sentence)
+        self.code = code
+
+    def __reduce__(self) -> Any:
+        return (type(self), (str(self), self.code))
+
+
 _BY_STATUS: Dict[int, Any] = {401: NotSignedInError, 403: NotAllowedError, 404: NotFoundError}
 
 

@@ -54,13 +54,13 @@ def overrides_of(given: Union[Mapping[str, Any], Sequence[str]]) -> List[str]:
     return [f"{path}={value if isinstance(value, str) else json.dumps(value)}" for path, value in given.items()]
 
 
-def find_command() -> str:
+def find_command(purpose: str = "which converts descriptions of other systems") -> str:
     """The command `shoal`: beside this interpreter, where the wheel puts it, else in PATH."""
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "shoal")
     found = beside if os.access(beside, os.X_OK) else shutil.which("shoal")
     if found is None:
-        raise SubmissionError("the command `shoal`, which converts descriptions of other systems, is neither beside this interpreter "
-                              "nor in PATH; install the wheel `shoal`")
+        raise SubmissionError(f"the command `shoal`, {purpose}, is neither beside this interpreter nor in PATH; install the wheel "
+                              "`shoal`")
     return found
 
 

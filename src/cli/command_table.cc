@@ -41,7 +41,8 @@ std::vector<Command> CommandsForPeople() {
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},
       {"predict", "Models", AddPredict},
-      {"report", "Models", AddReport},
+      {"map", "Models", AddMap},
+      {"report", "Models", AddReport, nullptr, true},
       {"models", "Models", AddModels},
       {"publish", "Models", AddPublish},
       {"rollback", "Models", AddRollback},
@@ -73,6 +74,7 @@ std::vector<Command> InternalCommands() {
       {"learn", "", AddLearn},
       {"gate", "", AddGate},
       {"sql-query", "", AddSqlQuery},
+      {"sql-session", "", AddSqlSession},
       {"enter", "", AddEnter, CountArgsBeforeCommand},
   };
 }

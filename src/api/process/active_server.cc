@@ -16,6 +16,7 @@
 #include "api/server/rest_server.h"
 #include "api/server/submit_document.h"
 #include "api/server/uploads.h"
+#include "api/sql/sql_sessions.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/private_files.h"
@@ -40,6 +41,7 @@ class LeadingServer final : public ActiveServer {
     operator_.reset();
     http_.reset();
     rest_.reset();
+    sql_.reset();
     schedules_.reset();
     groups_.reset();
     observability_.reset();
@@ -66,7 +68,7 @@ class LeadingServer final : public ActiveServer {
   }
 
   Status Listen(uint16_t port) override {
-    StartRest();
+    TRY(StartRest());
     net::HttpServerOptions http = HttpOptionsOf(server_, port);
     http.handler = rest_->handler();
     http.max_body = rest_->max_body();
@@ -273,7 +275,7 @@ class LeadingServer final : public ActiveServer {
     if (!written.ok()) LogError("the audit log cannot be written: {}", written.message());
   }
 
-  void StartRest() {
+  Status StartRest() {
     Backend backend;
     backend.store = options_.store;
     backend.records = &options_.store->records();
@@ -299,15 +301,18 @@ class LeadingServer final : public ActiveServer {
     backend.start.epoch = options_.lead.epoch;
     backend.stopping = [this] { return stopping_.load(); };
     backend.leading = [lead = options_.lead] { return lead.held(); };
-    backend.http_stats = [this] {
+    backend.start.http_stats = [this] {
       const net::HttpServer* const http = started_http_.load();
       return http == nullptr ? net::HttpServerStats{} : http->stats();
     };
+    TRY_ASSIGN(sql_, SqlSessions::Start({backend, server_.program}));
+    backend.sql = sql_.get();
     RestServerOptions rest;
     rest.later = [this](Duration delay, std::function<void()> fn) {
       followers_->Later(delay, std::move(fn));
     };
     rest_ = std::make_unique<RestServer>(std::move(backend), std::move(rest));
+    return Status::Ok();
   }
 
   const ActiveServerOptions options_;
@@ -329,6 +334,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;
   std::unique_ptr<ObservabilityServices> observability_;
+  std::unique_ptr<SqlSessions> sql_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<Operator> operator_;

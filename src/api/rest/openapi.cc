@@ -121,7 +121,8 @@ json::object SuccessOf(const Route& route) {
   if (route.reply == Reply::kJsonLines) content["application/jsonl"] = json::object();
   if (route.reply == Reply::kBytes) content["application/octet-stream"] = json::object();
   const bool events = route.reply == Reply::kEvents || route.operation == Operation::kListEvents ||
-                      route.operation == Operation::kListJobEvents;
+                      route.operation == Operation::kListJobEvents ||
+                      route.operation == Operation::kReadSqlEvents;
   if (events) content["text/event-stream"] = json::object();
   if (!content.empty()) reply["content"] = std::move(content);
   return reply;

@@ -114,6 +114,15 @@ enum class Operation : uint8_t {
   kSetColumn,
   kTableAccess,
   kListLineage,
+  kListSqlSessions,
+  kCreateSqlSession,
+  kGetSqlSession,
+  kEndSqlSession,
+  kRunSql,
+  kCancelSql,
+  kCompleteSql,
+  kInspectSql,
+  kReadSqlEvents,
   kListAudit,
 };
 

@@ -6,6 +6,7 @@
 #include "api/rest/queue_routes.h"
 #include "api/rest/route.h"
 #include "api/rest/sign_in_routes.h"
+#include "api/rest/sql_routes.h"
 #include "api/rest/webhook_routes.h"
 
 namespace shoal::api {
@@ -531,8 +532,8 @@ std::vector<Route> AllRoutes() {
   for (const auto& part :
        {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), QueueRoutes(SubmitFields()),
         ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(),
-        SignInRoutes(), PolicyRoutes(), SecretRoutes(), CatalogRoutes(), WebhookRoutes(),
-        TeamRoutes()})
+        SignInRoutes(), PolicyRoutes(), SecretRoutes(), CatalogRoutes(), SqlRoutes(),
+        WebhookRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

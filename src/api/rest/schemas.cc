@@ -371,6 +371,38 @@ void AddCatalog(json::object* all) {
   (*all)["LineageRecords"] = Object({{"items", ListOf(Of("object"))}}, {"items"});
 }
 
+void AddSql(json::object* all) {
+  (*all)["SqlSession"] = Object(
+      {{"id", Of("string")},
+       {"team", Of("string")},
+       {"user", Text("Who made it")},
+       {"state", json::object{{"type", "string"}, {"enum", {"idle", "busy", "ended"}}}},
+       {"reason", Text("Why it has ended")},
+       {"statements", json::object{{"type", "integer"},
+                                   {"description", "How many requests have run statements"}}},
+       {"created", Time("When it was made")}},
+      {"id", "team", "user", "state", "statements", "created"});
+  (*all)["SqlSessions"] = Object({{"items", ListOf(Ref("SqlSession"))}}, {"items"});
+  (*all)["SqlStatement"] = Object(
+      {{"statement",
+        json::object{{"type", "integer"}, {"description", "Its number, the `id` of its events"}}},
+       {"after", Text("`after` of its first event")}},
+      {"statement", "after"});
+  (*all)["SqlEvents"] =
+      Object({{"items", ListOf(Of("object"))},
+              {"next", Text("`after` of the next request")},
+              {"lost", json::object{{"type", "boolean"},
+                                    {"description", "Older events made room for newer ones"}}},
+              {"ended", Of("boolean")}},
+             {"items", "next", "lost", "ended"});
+  (*all)["SqlCompletion"] = Object(
+      {{"begin",
+        json::object{{"type", "integer"}, {"description", "The byte that candidates begin at"}}},
+       {"candidates", ListOf(Of("string"))}},
+      {"begin", "candidates"});
+  (*all)["SqlInspection"] = Object({{"text", Of("string")}}, {"text"});
+}
+
 }  // namespace
 
 json::object ReplySchemas() {
@@ -412,6 +444,7 @@ json::object ReplySchemas() {
   AddWebhooks(&all);
   AddCatalog(&all);
   AddSignIns(&all);
+  AddSql(&all);
   all["JobPage"] = Page("Job");
   all["EventPage"] = Page("Event");
   all["UserPage"] = Page("User");

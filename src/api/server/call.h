@@ -43,6 +43,7 @@ class Lineage;
 class LogForwarder;
 class Readiness;
 class SignIn;
+class SqlSessions;
 class Uploads;
 class WebhookDispatcher;
 class Webhooks;
@@ -62,6 +63,7 @@ struct ServerStart {
   std::string run;           // a random word
   int64_t epoch = 0;         // of its lease; 0: its store is not shared
   std::string version = {};  // of the program
+  std::function<net::HttpServerStats()> http_stats = {};  // may be empty
 };
 
 // Tables, and who may read what of them (api/catalog).
@@ -100,7 +102,7 @@ struct Backend {
   // False while another server may lead: then nothing is answered but /healthz and /readyz.
   std::function<bool()> leading;
   ServerStart start;
-  std::function<net::HttpServerStats()> http_stats;  // may be empty
+  SqlSessions* sql = nullptr;
 };
 
 // Held by shared_ptr; used by one thread at a time.

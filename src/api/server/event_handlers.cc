@@ -14,37 +14,14 @@ namespace {
 constexpr int kOk = 200;
 constexpr const char* kNow = "now";
 
-bool WantsStream(const Call& call) {
-  return call.request().Header("accept").find(kEventStream) != std::string_view::npos;
-}
-
 int LimitOf(const Call& call) {
   return static_cast<int>(call.arguments.Integer("limit", kDefaultPage));
-}
-
-// Where a stream goes on: Last-Event-ID of a client that connects again, else `after`.
-std::string AfterOf(const Call& call) {
-  const std::string last(call.request().Header("last-event-id"));
-  return last.empty() ? call.arguments.Text("after") : last;
 }
 
 std::shared_ptr<net::HttpReplyStream> OpenStream(const CallPtr& call) {
   return call->exchange->Stream(
       kOk,
       {{"Content-Type", kEventStream}, {"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}});
-}
-
-// Ties the life of the follower that `add` makes to that of the stream.
-void Follow(const Backend& backend, const CallPtr& call,
-            const std::function<Followers::Id(std::shared_ptr<Sink>)>& add) {
-  if (backend.followers->count() >= Followers::kMax)
-    return call->answer(Problem(Unavailable("too many streams are open; try again later")));
-  const std::shared_ptr<net::HttpReplyStream> stream = OpenStream(call);
-  if (stream == nullptr) return;
-  const Followers::Id id = add(MakeSseSink(stream));
-  Followers* const followers = backend.followers;
-  stream->OnDrained([followers, id] { followers->Wake(id); });
-  stream->OnClosed([followers, id] { followers->Remove(id); });
 }
 
 // A number of events that were read, for a page of one job.
@@ -99,6 +76,31 @@ json::object EventItem(const Backend& backend, const controller::StoredEvent& ev
 }
 
 }  // namespace
+
+bool WantsStream(const Call& call) {
+  return call.request().Header("accept").find(kEventStream) != std::string_view::npos;
+}
+
+std::string AfterOf(const Call& call) {
+  const std::string last(call.request().Header("last-event-id"));
+  return last.empty() ? call.arguments.Text("after") : last;
+}
+
+void Follow(const Backend& backend, const CallPtr& call,
+            const std::function<Followers::Id(std::shared_ptr<Sink>)>& add,
+            std::function<void(Followers::Id)> on_closed) {
+  if (backend.followers->count() >= Followers::kMax)
+    return call->answer(Problem(Unavailable("too many streams are open; try again later")));
+  const std::shared_ptr<net::HttpReplyStream> stream = OpenStream(call);
+  if (stream == nullptr) return;
+  const Followers::Id id = add(MakeSseSink(stream));
+  Followers* const followers = backend.followers;
+  stream->OnDrained([followers, id] { followers->Wake(id); });
+  stream->OnClosed([followers, id, on_closed = std::move(on_closed)] {
+    followers->Remove(id);
+    if (on_closed) on_closed(id);
+  });
+}
 
 Result<JobFollowRequest> ReadJobFollow(const Arguments& arguments, const std::string& job,
                                        const std::string& after) {

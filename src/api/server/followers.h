@@ -46,6 +46,7 @@ class Followers {
   // Adds a follower with the rights of `principal`. 0 if there are too many.
   Id AddJob(JobFollowRequest request, const Principal& principal, std::shared_ptr<Sink> sink);
   Id AddEvents(EventsFollowRequest request, std::shared_ptr<Sink> sink);
+  Id Add(std::unique_ptr<Follower> follower, const Principal& principal);
   // Its sink has room again.
   void Wake(Id id);
   // Its peer has gone, or asked for no more. Writes nothing more once the thread has seen it.
@@ -69,7 +70,6 @@ class Followers {
 
   explicit Followers(FollowersOptions options);
   Status Watch();
-  Id Add(std::unique_ptr<Follower> follower, const Principal& principal);
   void Insert(Id id, Entry entry);
   void Erase(Id id);
   void PumpAll(const std::vector<Id>& ids);

@@ -103,6 +103,15 @@ constexpr std::pair<Operation, Handler> kHandlers[] = {
     {Operation::kListWebhooks, ListWebhooks},
     {Operation::kSetWebhook, SetWebhook},
     {Operation::kRemoveWebhook, RemoveWebhook},
+    {Operation::kListSqlSessions, ListSqlSessions},
+    {Operation::kCreateSqlSession, CreateSqlSession},
+    {Operation::kGetSqlSession, GetSqlSession},
+    {Operation::kEndSqlSession, EndSqlSession},
+    {Operation::kRunSql, RunSql},
+    {Operation::kCancelSql, CancelSql},
+    {Operation::kCompleteSql, CompleteSql},
+    {Operation::kInspectSql, InspectSql},
+    {Operation::kReadSqlEvents, ReadSqlEvents},
     {Operation::kListAudit, ListAudit},
 };
 

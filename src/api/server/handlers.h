@@ -1,8 +1,13 @@
 // The handlers of all operations, one function each, and the table that finds them.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
+
 #include "api/rest/route.h"
 #include "api/server/call.h"
+#include "api/server/followers.h"
 
 namespace shoal::api {
 
@@ -135,6 +140,17 @@ void SetColumn(const Backend& backend, const CallPtr& call);
 void AnswerTableAccess(const Backend& backend, const CallPtr& call);
 void ListLineage(const Backend& backend, const CallPtr& call);
 
+// sql/sql_handlers.cc
+void ListSqlSessions(const Backend& backend, const CallPtr& call);
+void CreateSqlSession(const Backend& backend, const CallPtr& call);
+void GetSqlSession(const Backend& backend, const CallPtr& call);
+void EndSqlSession(const Backend& backend, const CallPtr& call);
+void RunSql(const Backend& backend, const CallPtr& call);
+void CancelSql(const Backend& backend, const CallPtr& call);
+void CompleteSql(const Backend& backend, const CallPtr& call);
+void InspectSql(const Backend& backend, const CallPtr& call);
+void ReadSqlEvents(const Backend& backend, const CallPtr& call);
+
 // webhooks/webhook_handlers.cc
 void ListServerWebhooks(const Backend& backend, const CallPtr& call);
 void SetServerWebhook(const Backend& backend, const CallPtr& call);
@@ -142,5 +158,18 @@ void RemoveServerWebhook(const Backend& backend, const CallPtr& call);
 void ListWebhooks(const Backend& backend, const CallPtr& call);
 void SetWebhook(const Backend& backend, const CallPtr& call);
 void RemoveWebhook(const Backend& backend, const CallPtr& call);
+
+// Of replies that are pages or streams of server-sent events, as the request asks;
+// event_handlers.cc.
+//
+// Whether the request has `Accept: text/event-stream`.
+bool WantsStream(const Call& call);
+// Where a stream goes on: Last-Event-ID of a client that connects again, else `after`.
+std::string AfterOf(const Call& call);
+// Opens the stream and ties the life of the follower that `add` makes to it. `on_closed` is called
+// when the peer has gone; may be empty.
+void Follow(const Backend& backend, const CallPtr& call,
+            const std::function<Followers::Id(std::shared_ptr<Sink>)>& add,
+            std::function<void(Followers::Id)> on_closed = {});
 
 }  // namespace shoal::api

@@ -116,8 +116,8 @@ void AddLastValues(const Backend& backend, const std::vector<JobSummary>& jobs, 
 }
 
 void AddHttp(const Backend& backend, MetricsText* out) {
-  if (!backend.http_stats) return;
-  const net::HttpServerStats stats = backend.http_stats();
+  if (!backend.start.http_stats) return;
+  const net::HttpServerStats stats = backend.start.http_stats();
   out->Family("shoal_http_requests_total", "counter", "Requests that the server has received.");
   out->Sample(static_cast<double>(stats.requests));
   out->Family("shoal_http_bad_requests_total", "counter",

@@ -38,12 +38,7 @@ Result<std::string> FolderOf(const Backend& backend, const StoredSubmission& sou
   if (!named.empty() && named.front() != '/')
     return InvalidArgument("directory: got " + named + ", expected an absolute path");
   if (!named.empty()) return named;
-  // No team's name has a '+': a team whose user changes gets another directory.
-  const std::string name = source.team + (user ? "+" + std::to_string(user->uid) : "");
-  const fs::path folder = backend.home.root() / "work" / name;
-  TRY(MakeDirectories(folder, 0700));
-  if (user) TRY(controller::GiveDirectory(backend.home, folder, *user));
-  return folder.string();
+  return TeamFolder(backend, source.team, user);
 }
 
 // Parses the job file, with the fields that the team's policy sets. PermissionDenied if the file
@@ -142,6 +137,16 @@ Status SeparateNetwork(const Policy& policy, const std::string& team, const std:
 }
 
 }  // namespace
+
+Result<std::string> TeamFolder(const Backend& backend, const std::string& team,
+                               const std::optional<UserIds>& user) {
+  // No team's name has a '+': a team whose user changes gets another directory.
+  const std::string name = team + (user ? "+" + std::to_string(user->uid) : "");
+  const fs::path folder = backend.home.root() / "work" / name;
+  TRY(MakeDirectories(folder, 0700));
+  if (user) TRY(controller::GiveDirectory(backend.home, folder, *user));
+  return folder.string();
+}
 
 StoredSubmission SubmissionOf(const Backend& backend, const Call& call) {
   StoredSubmission source;

@@ -28,6 +28,11 @@ struct ParsedJob {
   std::optional<UserIds> user;
 };
 
+// The directory of a team, which relative paths of its jobs refer to; made if it is not there, and
+// given to the user as whom its tasks run.
+Result<std::string> TeamFolder(const Backend& backend, const std::string& team,
+                               const std::optional<UserIds>& user);
+
 // The submission of a request, without its files.
 controller::StoredSubmission SubmissionOf(const Backend& backend, const Call& call);
 

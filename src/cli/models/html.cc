@@ -1,11 +1,21 @@
 #include "cli/models/html.h"
 
+#include <fmt/format.h>
+
 #include "base/utf8.h"
 
 namespace shoal::cli {
 namespace {
 
 constexpr size_t kMostBytes = 200;  // of one text
+
+constexpr const char* kStyle = R"css(body{font:15px/1.45 sans-serif;color:#222;margin:2em auto;
+max-width:860px;padding:0 1em}h1{font-size:1.6em;overflow-wrap:anywhere}h2{font-size:1.2em;margin-top:2em;
+border-bottom:1px solid #ccc}table{border-collapse:collapse;margin:.7em 0}td,th{padding:.2em .7em;
+text-align:left;border-bottom:1px solid #eee;vertical-align:top;overflow-wrap:anywhere;
+unicode-bidi:isolate}pre{white-space:pre-wrap;overflow-wrap:anywhere}th{font-weight:600}.numbers td+td,.numbers th+th{text-align:right;
+font-variant-numeric:tabular-nums}.bar{display:inline-block;height:.8em}svg{max-width:100%;
+height:auto}p{max-width:46em}.note{color:#666})css";
 
 std::string HtmlRow(const std::vector<std::string>& cells, const char* tag) {
   std::string row = "<tr>";
@@ -52,6 +62,15 @@ std::string HtmlTable(const std::vector<std::string>& heading,
   if (!heading.empty()) table += HtmlRow(heading, "th");
   for (const auto& row : rows) table += HtmlRow(row, "td");
   return table + "</table>\n";
+}
+
+std::string HtmlPage(std::string_view title, std::string_view body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n"
+      "</html>\n",
+      title, kStyle, body);
 }
 
 }  // namespace shoal::cli

@@ -17,4 +17,8 @@ std::string HtmlText(std::string_view text);
 std::string HtmlTable(const std::vector<std::string>& heading,
                       const std::vector<std::vector<std::string>>& rows, bool numbers);
 
+// A whole document without scripts, which may load nothing from elsewhere. `title` and `body` are
+// HTML already.
+std::string HtmlPage(std::string_view title, std::string_view body);
+
 }  // namespace shoal::cli

@@ -5,6 +5,7 @@
 
 namespace shoal::cli {
 
+void AddMap(CLI::App& app, Run* chosen);
 void AddModels(CLI::App& app, Run* chosen);
 void AddPublish(CLI::App& app, Run* chosen);
 void AddRollback(CLI::App& app, Run* chosen);

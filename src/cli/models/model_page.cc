@@ -27,14 +27,6 @@ constexpr size_t kMostColumns = 500;
 constexpr size_t kMostFiles = 20;
 constexpr double kDrawable = 1e100;  // greater numbers are left out of pictures
 
-constexpr const char* kStyle = R"css(body{font:15px/1.45 sans-serif;color:#222;margin:2em auto;
-max-width:860px;padding:0 1em}h1{font-size:1.6em;overflow-wrap:anywhere}h2{font-size:1.2em;margin-top:2em;
-border-bottom:1px solid #ccc}table{border-collapse:collapse;margin:.7em 0}td,th{padding:.2em .7em;
-text-align:left;border-bottom:1px solid #eee;vertical-align:top;overflow-wrap:anywhere;
-unicode-bidi:isolate}th{font-weight:600}.numbers td+td,.numbers th+th{text-align:right;
-font-variant-numeric:tabular-nums}.bar{display:inline-block;height:.8em}svg{max-width:100%;
-height:auto}p{max-width:46em}.note{color:#666})css";
-
 std::string Number(double value) { return fmt::format("{:.4g}", value); }
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string Section(std::string_view title, const std::string& content) {
@@ -402,12 +394,7 @@ Result<std::string> RenderModelPage(const ModelPage& page) {
   body += Section("Strongest features", EffectsPart(data));
   body += Section("Parameters", ParametersPart(data));
   body += Section("Columns of the training data", ColumnsPart(data));
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n"
-      "</html>\n",
-      title, kStyle, body);
+  return HtmlPage(title, body);
 }
 
 }  // namespace shoal::cli

@@ -53,6 +53,7 @@ std::string GridLine(const sql::Grid& grid) {
   for (const auto& row : grid.rows) rows.emplace_back(json::array(row.begin(), row.end()));
   return JsonLine({{"event", "rows"},
                    {"columns", std::move(columns)},
+                   {"types", json::array(grid.types.begin(), grid.types.end())},
                    {"rows", std::move(rows)},
                    {"more", grid.more}});
 }

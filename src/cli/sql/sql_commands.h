@@ -1,5 +1,5 @@
-// The registrations of `shoal sql` and of the hidden command that runs its queries, listed in
-// command_table.cc.
+// The registrations of `shoal sql` and of the hidden commands that run its queries and sessions,
+// listed in command_table.cc.
 #pragma once
 
 #include "cli/command.h"
@@ -8,5 +8,6 @@ namespace shoal::cli {
 
 void AddSql(CLI::App& app, Run* chosen);
 void AddSqlQuery(CLI::App& app, Run* chosen);
+void AddSqlSession(CLI::App& app, Run* chosen);
 
 }  // namespace shoal::cli

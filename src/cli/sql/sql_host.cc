@@ -65,12 +65,18 @@ SqlHost::~SqlHost() { HandleSignals(SIG_DFL); }
 Result<sql::FinishedJob> SqlHost::RunJob(const job::Job& job, const std::string& engine) {
   job::Job expanded = job;
   controller::ExpandData(&expanded);
+  in_job_ = true;
+  if (Stopped()) {
+    in_job_ = false;
+    return Cancelled("stopped");
+  }
   const Result<RunEnd> end =
       RunJobToEnd(context_, std::move(expanded),
                   {.quiet = options_.quiet,
                    .engine = engine.empty() ? options_.engine : engine,
                    .registers_model = false});  // MLSQL numbers its models itself
-  HandleSignals(OnSignal);                      // the job's loop had its own
+  in_job_ = false;
+  HandleSignals(OnSignal);  // the job's loop had its own
   if (!end.ok()) return end.status();
   sql::FinishedJob finished;
   finished.id = end->record.id;
@@ -109,6 +115,14 @@ void SqlHost::Note(const std::string& sentence) {
 }
 
 bool SqlHost::Stopped() { return signals_seen != 0; }
+
+void SqlHost::Interrupt() {
+  if (in_job_) {
+    ::kill(::getpid(), SIGINT);
+  } else {
+    signals_seen = 1;
+  }
+}
 
 void SqlHost::ForgetStop() { signals_seen = 0; }
 

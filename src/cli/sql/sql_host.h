@@ -2,6 +2,7 @@
 // jobs` and `shoal stop`, and results are printed.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "cli/command.h"
@@ -30,12 +31,16 @@ class SqlHost final : public sql::Host {
   Status Show(const sql::Grid& grid) override;
   void Note(const std::string& sentence) override;
   bool Stopped() override;
+  // As Ctrl-C does, from any thread: stops the job that runs, or else the statement. Once more has
+  // no further effect until ForgetStop, but for a job: it is stopped at once.
+  void Interrupt();
   // A shell goes on after a signal has ended a statement.
   void ForgetStop();
 
  private:
   const Context context_;
   const SqlHostOptions options_;
+  std::atomic<bool> in_job_{false};
 };
 
 }  // namespace shoal::cli

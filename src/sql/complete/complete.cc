@@ -173,6 +173,7 @@ class Completer {
     if (prefix_.find("://") != prefix_.npos) return;
     const size_t slash = prefix_.rfind('/');
     const std::string folder(slash == prefix_.npos ? "" : prefix_.substr(0, slash + 1));
+    if (!state_.host->CheckPath(folder.empty() ? "." : folder).ok()) return;
     std::error_code ignored;  // what cannot be read has no completions
     for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
       const std::string name = entry.path().filename().string();

@@ -79,21 +79,6 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-// What the system can withhold from the process; DuckDB's own settings withhold the rest.
-void LimitProcess(const QueryRequest& request) {
-  const struct rlimit none = {0, 0};
-  ::setrlimit(RLIMIT_CORE, &none);
-  // DuckDB keeps to its memory_limit; this is for what it does not count. A sanitizer's own tables
-  // would count here, with terabytes.
-  const rlim_t data = 2 * request.memory_bytes + 2 * SizeOfModels(request) + (rlim_t{1} << 30);
-  const struct rlimit memory = {data, data};
-  if (!kSanitized) ::setrlimit(RLIMIT_DATA, &memory);
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // Refused in some containers; a query has no function that opens a connection anyway.
-  const int refused = ::unshare(::geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET);
-  static_cast<void>(refused);
-}
-
 }  // namespace
 
 std::string SqlLiteral(std::string_view text) {
@@ -198,6 +183,22 @@ json::object RunQueryRequest(const QueryRequest& request) {
   return {{"special", std::move(special)}};
 }
 
+void LeaveNetwork() {
+  const struct rlimit none = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  // Refused in some containers; a query has no function that opens a connection anyway.
+  const int refused = ::unshare(::geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET);
+  static_cast<void>(refused);
+}
+
+void LimitMemory(uint64_t bytes) {
+  // A sanitizer's own tables would count here, with terabytes.
+  if (kSanitized) return;
+  const struct rlimit limit = {bytes, bytes};
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
 int RunQueryProcess() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Result<std::string> text = ReadFile("/dev/stdin", kMaxRequest);
@@ -206,7 +207,9 @@ int RunQueryProcess() {
   if (!object.ok()) return 2;
   const Result<QueryRequest> request = ParseQueryRequest(*object);
   if (!request.ok()) return 2;
-  LimitProcess(*request);
+  LeaveNetwork();
+  // DuckDB keeps to its memory_limit; this is for what it does not count.
+  LimitMemory(2 * request->memory_bytes + 2 * SizeOfModels(*request) + (uint64_t{1} << 30));
   const json::object answer = RunQueryRequest(*request);
   const bool told = WriteAll(STDOUT_FILENO, ToText(answer)).ok();
   ::_exit(told ? 0 : 1);  // DuckDB's threads and the library's destructors are not waited for

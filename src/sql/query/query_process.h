@@ -6,6 +6,7 @@
 // process has limits of memory, no network where the system permits it, and dies with its parent.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,12 @@ std::string SqlName(std::string_view text);
 // texts in the file and have this type in SQL, or an error with a code, a message and the byte of
 // the query ("position", -1 for none).
 json::object RunQueryRequest(const QueryRequest& request);
+
+// Withholds from this process what the system can withhold: core files, new rights and, where the
+// system permits it, the network. Before it has a second thread.
+void LeaveNetwork();
+// Bytes that this process and each of its children may allocate.
+void LimitMemory(uint64_t bytes);
 
 // The body of the hidden command. Returns the exit code; 0 also for a query with an error.
 int RunQueryProcess();

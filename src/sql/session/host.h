@@ -2,6 +2,7 @@
 // own code (src/cli/sql), so a statement's job is the job of `shoal train`; tests with a fake.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,14 @@
 #include "sql/session/grid.h"
 
 namespace shoal::sql {
+
+// Limits of the queries of a session, which its variables may lower and not raise. 0: none.
+struct QueryCaps {
+  uint64_t memory_bytes = 0;
+  Duration time{};
+  uint64_t spill_bytes = 0;
+  uint64_t threads = 0;
+};
 
 // How a job ended.
 struct FinishedJob {
@@ -50,6 +59,10 @@ class Host {
   virtual void Note(const std::string& sentence) = 0;
   // Whether a signal asks the session to end.
   virtual bool Stopped() = 0;
+  virtual QueryCaps caps() const { return {}; }
+  // Whether statements may read and write below this path or URI, which may be relative or a
+  // pattern. PermissionDenied says why not.
+  virtual Status CheckPath(const std::string& /*path*/) const { return Status::Ok(); }
 };
 
 }  // namespace shoal::sql

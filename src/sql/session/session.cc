@@ -59,7 +59,7 @@ Status Session::ShowResult(const StatementResult& result) {
   if (result.rows) return state_.host->Show(*result.rows);
   const auto table = state_.tables.find(result.table);
   if (result.table.empty() || table == state_.tables.end()) return Status::Ok();
-  TRY_ASSIGN(const Grid head, HeadOf(table->second, options_.shown_rows));
+  TRY_ASSIGN(const Grid head, HeadOf(table->second, options_.shown_rows, options_.shown_bytes));
   return state_.host->Show(head);
 }
 
@@ -119,6 +119,7 @@ Status Session::Include(const ScriptText& script, const IncludeStatement& includ
     return script.Error(kind.span, "got " + kind.text.substr(0, 64) +
                                        ", expected file, as in include file.`other.sql`");
   const fs::path file = fs::path(script.name()).parent_path() / path.text;
+  TRY(script.Locate(path.span, state_.host->CheckPath(file.string())));
   Result<std::string> text = ReadFile(file, kMaxScript);
   if (!text.ok()) return script.Locate(path.span, text.status());
   const ScriptText inner(file.string(), std::move(*text));

@@ -15,6 +15,7 @@ inline constexpr size_t kMaxExecuted = 1'000'000;
 
 struct SessionOptions {
   size_t shown_rows = 20;  // of a result; 0: all
+  size_t shown_bytes = 0;  // of its cells, about; 0: any number
 };
 
 // Not thread-safe. Jobs run through the host, one after another.
@@ -26,6 +27,8 @@ class Session {
   void SetVariable(const std::string& name, std::string value) {
     state_.variables.Set(name, std::move(value));
   }
+
+  void SetShown(const SessionOptions& options) { options_ = options; }
 
   // Parses the whole script, so that one with a syntax error does nothing, and executes it up to
   // the first error. The result of the last statement is shown. Errors have their place; Cancelled
@@ -44,7 +47,7 @@ class Session {
   Status ShowResult(const StatementResult& result);
 
   SessionState state_;
-  const SessionOptions options_;
+  SessionOptions options_;
   StatementResult last_;
   size_t executed_ = 0;
 };

@@ -157,15 +157,41 @@ Result<StatementResult> Execute(const ScriptText& script, const CommandStatement
   return StatementResult{"", std::move(*grid), true};
 }
 
-Result<Grid> HeadOf(const Table& table, size_t limit) {
+namespace {
+
+// About the bytes of a row's cells.
+size_t SizeOf(const std::vector<json::value>& row) {
+  constexpr size_t kCell = 8;
+  size_t bytes = 0;
+  for (const json::value& cell : row) {
+    if (cell.is_string()) {
+      bytes += cell.get_string().size();
+    } else if (cell.is_object() || cell.is_array()) {
+      bytes += ToText(cell).size();
+    }
+    bytes += kCell;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<Grid> HeadOf(const Table& table, size_t limit, size_t limit_bytes) {
   Grid grid;
-  for (const data::SchemaColumn& column : table.columns) grid.columns.push_back(column.name);
+  for (const data::SchemaColumn& column : table.columns) {
+    grid.columns.push_back(column.name);
+    const auto special = table.special.find(column.name);
+    grid.types.push_back(special != table.special.end() ? special->second
+                                                        : std::string(data::NameOf(column.type)));
+  }
   TRY_ASSIGN(TableReader reader, TableReader::Open(table));
   std::vector<json::value> row;
+  size_t bytes = 0;
   for (;;) {
     TRY_ASSIGN(const bool more, reader.Next(&row));
     if (!more) return grid;
     if (limit > 0 && grid.rows.size() == limit) break;
+    if (limit_bytes > 0 && (bytes += SizeOf(row)) > limit_bytes) break;
     grid.rows.push_back(row);
   }
   grid.more = true;

@@ -102,10 +102,18 @@ Result<Table> LoadVariable(std::string_view kind, const std::string& name,
                          file);
 }
 
+// The table of a path, whose files must all be allowed: a pattern or a directory may hold links.
+Result<Table> OpenAllowed(RecordFormat format, const std::string& path, const Host& host) {
+  TRY(host.CheckPath(path));
+  TRY_ASSIGN(Table table, OpenTable(format, path));
+  for (const std::string& source : table.sources) TRY(host.CheckPath(source));
+  return table;
+}
+
 Result<Table> Load(RecordFormat format, const CsvOptions& csv, const std::string& path,
                    Host* host) {
-  if (csv.header) return OpenTable(format, path);
-  TRY_ASSIGN(const Table lines, OpenTable(RecordFormat::kText, path));
+  if (csv.header) return OpenAllowed(format, path, *host);
+  TRY_ASSIGN(const Table lines, OpenAllowed(RecordFormat::kText, path, *host));
   return WithHeader(lines, format, host);
 }
 

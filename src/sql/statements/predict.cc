@@ -47,6 +47,7 @@ Result<StatementResult> Execute(const ScriptText& script, const PredictStatement
   if ((*algorithm)->learn == "word2vec")
     return script.Error(
         kind.span, "word vectors predict no rows; `shoal nearest` and `shoal analogy` read them");
+  TRY(script.Locate(path.span, state->host->CheckPath(path.text)));
   const auto model = FindModel(path.text);
   if (!model.ok()) return script.Locate(path.span, model.status());
   OptionList options(script, std::move(expanded));

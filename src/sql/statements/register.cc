@@ -45,6 +45,7 @@ Result<StatementResult> Execute(const ScriptText& script, const RegisterStatemen
   if (state->functions.size() >= kMaxFunctions && !state->functions.contains(name))
     return script.Error(function.span, "this session has " + std::to_string(kMaxFunctions) +
                                            " functions; begin another");
+  TRY(script.Locate(path.span, state->host->CheckPath(path.text)));
   const auto model = FindModel(path.text);
   if (!model.ok()) return script.Locate(path.span, model.status());
   const auto metadata = model::ReadModelMetadata(*model);

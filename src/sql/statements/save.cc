@@ -37,6 +37,7 @@ Result<StatementResult> Execute(const ScriptText& script, const SaveStatement& s
   (void)files;  // one file is written
   if (!header) return script.Error(path.span, "a table is saved with a header; leave header out");
   TRY(options.RefuseRest({"header", "fileNum"}));
+  TRY(script.Locate(path.span, state->host->CheckPath(path.text)));
   TRY_ASSIGN(const auto scratch, SessionState::MakeDirectory());
   const SaveOptions how{save.mode, *format, scratch->path(),
                         [host = state->host] { return host->Stopped(); }};

@@ -28,8 +28,14 @@ struct Limits {
   Duration time{};
 };
 
+// The lesser one; a cap of 0 is none.
+template <typename T>
+T AtMost(T value, T cap) {
+  return cap == T{} ? value : std::min(value, cap);
+}
+
 // The variables query.memory and query.time.
-Result<Limits> LimitsOf(const Variables& variables) {
+Result<Limits> ReadLimits(const Variables& variables) {
   Limits limits{HalfOfMemory(), std::chrono::milliseconds(kDefaultTimeMs)};
   if (const auto set = variables.values().find("query.memory"); set != variables.values().end()) {
     const auto bytes = job::ParseSize(set->second);
@@ -45,6 +51,13 @@ Result<Limits> LimitsOf(const Variables& variables) {
                              ", expected a time such as 30s or 2h");
     limits.time = std::chrono::milliseconds(*time);
   }
+  return limits;
+}
+
+Result<Limits> LimitsOf(const Variables& variables, const QueryCaps& caps) {
+  TRY_ASSIGN(Limits limits, ReadLimits(variables));
+  limits.memory_bytes = AtMost(limits.memory_bytes, caps.memory_bytes);
+  limits.time = AtMost(limits.time, caps.time);
   return limits;
 }
 
@@ -66,7 +79,8 @@ Result<StatementResult> Execute(const ScriptText& script, const SelectStatement&
   TRY_ASSIGN(const Word query, state->variables.Expand(script, select.query));
   TRY_ASSIGN(const Word name, state->variables.Expand(script, select.table));
   const Span whole = PlaceOf(select, query, -1);
-  const Result<Limits> limits = LimitsOf(state->variables);
+  const QueryCaps caps = state->host->caps();
+  const Result<Limits> limits = LimitsOf(state->variables, caps);
   if (!limits.ok()) return script.Locate(whole, limits.status());
   TRY_ASSIGN(auto directory, SessionState::MakeDirectory());
   const auto stopped = [host = state->host] { return host->Stopped(); };
@@ -76,8 +90,9 @@ Result<StatementResult> Execute(const ScriptText& script, const SelectStatement&
   request.directory = directory->path().string();
   request.query = query.text;
   request.memory_bytes = limits->memory_bytes;
-  request.spill_bytes = kSpillBytes;
-  request.threads = std::max(1U, std::thread::hardware_concurrency());
+  request.spill_bytes = AtMost(kSpillBytes, caps.spill_bytes);
+  request.threads =
+      AtMost<uint64_t>(std::max(1U, std::thread::hardware_concurrency()), caps.threads);
   AddFunctions(state->functions, &request);
   std::vector<std::shared_ptr<const TempDir>> copies;  // of tables, until the query has ended
   TRY(script.Locate(whole, AddTables(state->tables, stopped, &request, &copies)));

@@ -41,7 +41,7 @@ const std::vector<std::string>& ShowLists();
 std::vector<std::string> LoadParams(std::string_view format);
 std::vector<std::string> PredictParams();
 
-// The first rows of a table. `limit` 0: all.
-Result<Grid> HeadOf(const Table& table, size_t limit);
+// The first rows of a table. `limit` 0: all. `limit_bytes` of their cells, about; 0: any number.
+Result<Grid> HeadOf(const Table& table, size_t limit, size_t limit_bytes = 0);
 
 }  // namespace shoal::sql

@@ -73,6 +73,7 @@ Result<StatementResult> Execute(const ScriptText& script, const TrainStatement& 
   if (IsRepartition(kind.text)) return Repartition(script, train, *table, &options, state);
   if (path.text.empty())
     return script.Error(path.span, "this path is empty, expected where the model will be");
+  TRY(script.Locate(path.span, state->host->CheckPath(path.text)));
   if (const auto cluster = ClusterKindOf(kind.text))
     return TrainCluster(script, {train, *cluster, span, path.text, table}, &options, state);
   const Result<const SqlAlgorithm*> algorithm = FindSqlAlgorithm(kind.text);

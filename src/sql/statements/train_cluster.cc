@@ -130,6 +130,8 @@ Result<StatementResult> TrainCluster(const ScriptText& script, const ClusterStat
   const ClusterKind kind = statement.kind;
   TRY_ASSIGN(const ClusterParams params,
              TakeClusterParams(kind, PartitionsOf(*statement.table), statement.span, options));
+  if (!params.script.text.empty())
+    TRY(script.Locate(params.script.span, state->host->CheckPath(params.script.text)));
   TRY_ASSIGN(const ClusterInput input, InputOf(script, statement, params, state));
   Result<ClusterJob> made = ClusterJob::Make(params, input);
   if (!made.ok()) return script.Locate(statement.span, made.status());

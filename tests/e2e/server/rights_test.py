@@ -19,6 +19,7 @@ BODIES = {
     "setDatabase": {"team": "red", "locations": ["/data/"]}, "setTagPolicy": {"action": "deny"},
     "createTable": {"sources": ["/data/x"], "format": "text"}, "createGrant": {"to": "everyone"}, "setColumn": {"tags": []},
     "setWebhook": {"url": "https://hooks.example.org/"}, "setServerWebhook": {"url": "https://hooks.example.org/"},
+    "runSql": {"text": "!show tables;"}, "completeSql": {"text": "", "cursor": 0}, "inspectSql": {"text": "", "cursor": 0},
 }
 QUERIES = {"getFile": "?team=red", "putFile": "?team=red&offset=0&size=4", "readOutput": "?path=none"}
 # What the server answers when the right is there, though not with success.
