@@ -31,7 +31,7 @@ TEST(SqlEventsTest, OldOnesMakeRoom) {
   EXPECT_LE(read.items.size(), 16U);
   EXPECT_EQ(read.next, 20);
   // One that is larger than all the room is there until the next.
-  log.Add({{"text", std::string(2 * SqlEventLog::kMaxBytes, 'x')}});
+  log.Add({{"text", std::string(SqlEventLog::kMaxBytes, 'x')}});
   EXPECT_EQ(log.Read(0, 100).items.size(), 1U);
   log.Add({{"event", "finished"}});
   const SqlEvents last = log.Read(20, 100);

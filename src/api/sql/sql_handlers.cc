@@ -35,8 +35,7 @@ json::object ReplyOf(const SqlSession& session) {
 // The session of the path; null after an answer.
 SqlSessionPtr SessionOf(const Backend& backend, const CallPtr& call) {
   call->target = call->arguments.PathText("id");
-  Result<SqlSessionPtr> session =
-      backend.sql->Find(call->team, call->target, call->principal);
+  Result<SqlSessionPtr> session = backend.sql->Find(call->team, call->target, call->principal);
   if (session.ok()) return std::move(*session);
   call->answer(Problem(session.status()));
   return nullptr;

@@ -75,7 +75,7 @@ int WriteReport(const Context& context, const ReportArguments& arguments) {
 constexpr const char* kReportFooter = R"help(Examples:
   shoal report ages -o ages.html
   shoal report ages --top 50 -o - > ages.html
-  shoal report logistic-1a2b3c -o job.html    of a job
+  shoal report word2vec-7f3a9c -o job.html    of a job
 
 The page of a model has the loss by epoch, the calibration, confusion or residuals of the test data, else of
 the validation data, the strongest features, the parameters and the columns; that of a job its

@@ -99,7 +99,7 @@ int WriteMap(const MapArguments& arguments) {
 constexpr const char* kMapFooter = R"help(Examples:
   shoal map vectors -o map.svg
   shoal map vectors -o map.html --top 1000
-  shoal map vectors.bin --words king,queen,paris -o - > map.svg
+  shoal map vectors.bin --words king,sea -o - > map.svg
 
 Each word is a point of the plane in which the 5,000 most frequent words differ most (the first two
 principal components of their unit vectors), with its name where there is room. The mouse shows the

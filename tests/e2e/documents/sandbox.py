@@ -67,7 +67,7 @@ LIVE = {"vectors": TRAINER, "word2vec": TRAINER, "mnist": PROGRAM % ("%s", "exec
 # The other names by which documents speak of them, and what their placeholders stand for.
 ALSO = {"word": "word2vec", "JOB": "mnist", "embedding": "embedding-small"}
 PLACEHOLDERS = {"NAME": "input", "K": "1"}
-ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|why|logs|plot) (?:-\S+ (?:\d+ )?)*([\w-]+)")
+ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|why|logs|plot|report(?= [\w-]+-7f3a9c)) (?:-\S+ (?:\d+ )?)*([\w-]+)")
 # What must have been done before a command, since another example undid it.
 BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
           "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model",
@@ -79,7 +79,7 @@ BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
           "shoal show ./model --top 50": "shoal train logistic --data train.svm --output model"}
 
 # Commands whose examples are about files and models; the others' are about jobs.
-MODEL_COMMANDS = ("simulate", "train", "nearest", "analogy", "evaluate", "predict", "report", "models", "publish", "rollback", "doctor", "completion", "version", "data")
+MODEL_COMMANDS = ("simulate", "train", "nearest", "analogy", "evaluate", "predict", "report", "map", "models", "publish", "rollback", "doctor", "completion", "version", "data")
 
 TEXT = "the king and the queen saw the sea and bread in london and paris a man a woman france italy wine silver heaven moses\n" * 300
 SPARSE = "".join(f"{i % 2} 1:{i % 7} {2 + i % 2}:1\n" for i in range(200))
