@@ -1,11 +1,8 @@
 #include "ps/transport/send_queue.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 
-#include "ps/transport/ucx_pipe.h"
+#include "ps/transport/byte_stream.h"
 
 namespace shoal::ps {
 
@@ -66,35 +63,17 @@ size_t SendQueue::Gather(Vectors* vectors, size_t* offered) {
   return n;
 }
 
-bool SendQueue::Send(UcxPipe* pipe) {
+bool SendQueue::Send(ByteStream* stream) {
   Vectors vectors;
   while (!empty()) {
-    size_t offered = 0;
+    size_t offered = 0, taken = 0;
     const size_t n = Gather(&vectors, &offered);
-    const size_t sent = pipe->Send({vectors.data(), n});
-    Consume(sent);
-    if (sent < offered) return false;
-  }
-  return true;
-}
-
-bool SendQueue::Send(int fd) {
-  Vectors vectors;
-  while (!empty()) {
-    size_t offered = 0;
-    const size_t n = Gather(&vectors, &offered);
-    msghdr message{};
-    message.msg_iov = vectors.data();
-    message.msg_iovlen = n;
-    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-    if (sent < 0) {
+    if (!stream->Send({vectors.data(), n}, &taken).ok()) {
       Clear();
       return true;
     }
-    Consume(static_cast<size_t>(sent));
-    if (static_cast<size_t>(sent) < offered) return false;
+    Consume(taken);
+    if (taken < offered) return false;
   }
   return true;
 }

@@ -5,10 +5,11 @@
 #include <poll.h>
 
 #include <cerrno>
-#include <optional>
+#include <memory>
 
 #include "base/bytes.h"
 #include "base/mutex.h"
+#include "ps/transport/byte_stream.h"
 #include "ps/transport/client_connection.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
@@ -109,14 +110,17 @@ class TcpTransport final : public Transport {
     OpenedConnection dialled;
     TRY(DecodeWelcome(answer, token_, nonces, &dialled.welcome));
     if (pipe != nullptr) TRY(pipe->Connect(dialled.welcome.ucx));
-    std::optional<SharedRings> memory;
-    if (to.memory.valid()) {
+    std::unique_ptr<ByteStream> stream;
+    if (pipe != nullptr) {
+      stream = MakeUcxStream(std::move(pipe));
+    } else if (to.memory.valid()) {
       TRY_ASSIGN(SharedRings opened, SharedRings::Open(std::move(to.memory)));
-      memory.emplace(std::move(opened));
+      stream = MakeRingStream(to.fd.get(), std::move(opened), SharedRings::kToClient);
+    } else {
+      stream = MakeSocketStream(to.fd.get(), std::move(to.in));
     }
-    dialled.connection =
-        std::make_unique<ClientConnectionHandle>(std::make_shared<ClientConnection>(
-            std::move(to.fd), std::move(to.in), std::move(memory), std::move(pipe), loop()));
+    dialled.connection = std::make_unique<ClientConnectionHandle>(
+        std::make_shared<ClientConnection>(std::move(to.fd), std::move(stream), loop()));
     return dialled;
   }
   std::shared_ptr<ClientLoop> loop() {
