@@ -241,7 +241,7 @@ TEST_F(SparseJob, ATrainingThatBeganWithOneRangeAWorkerGoesOnSo) {
   }
 }
 
-// A worker that had a period of its own would know one half of the features.
+// None has one half of it.
 TEST_F(SparseJob, WorkersTakeBlocksOfTheWholeFile) {
   const auto outcomes = Run(1, 2);
   for (const auto& outcome : outcomes) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
