@@ -25,6 +25,17 @@ struct ShardBorder {
   uint64_t weight = 0;
 };
 
+struct BorderRange {
+  ShardBorder from, to;
+  uint64_t weight() const { return to.weight - from.weight; }
+};
+
+// Where a shard of several ranges begins or ends.
+struct RangeBorder {
+  size_t range = 0;
+  ShardBoundary place;
+};
+
 uint64_t WeightOf(const SourceFile& file) {
   return file.stored_bytes * (file.compression == Compression::kNone ? 1 : kCompressedWeight);
 }
@@ -124,9 +135,39 @@ struct Corpus::State {
     return ShardBorder{{file, Scale(text, into, starts[file + 1] - starts[file])}, target};
   }
 
-  Result<ShardBorder> FindBoundary(uint64_t index, uint64_t count) const {
-    const uint64_t total = starts.back();
-    return FindBorder(Scale(total, index, count), total / count / 20);
+  // The ranges of a part that hold something.
+  Result<std::vector<BorderRange>> RangesOf(uint64_t part, const Division& division) const {
+    const uint64_t total = starts.back(), near = total / division.parts / 20;
+    const uint64_t all = division.parts * division.blocks;
+    std::vector<BorderRange> ranges;
+    for (uint64_t block = 0; block < all; ++block) {
+      if (division.PartOf(block) != part) continue;
+      TRY_ASSIGN(const ShardBorder from, FindBorder(Scale(total, block, all), near));
+      TRY_ASSIGN(const ShardBorder to, FindBorder(Scale(total, block + 1, all), near));
+      if (from.place == to.place) continue;
+      if (!ranges.empty() && ranges.back().to.place == from.place) {
+        ranges.back().to = to;
+      } else {
+        ranges.push_back({from, to});
+      }
+    }
+    return ranges;
+  }
+
+  // The border before shard `index` of `count` (index ≤ count) that have about the same weight each
+  // of these ranges.
+  Result<RangeBorder> FindWithin(const std::vector<BorderRange>& ranges, uint64_t index,
+                                 uint64_t count) const {
+    if (index == 0) return RangeBorder{0, ranges.front().from.place};
+    if (index == count) return RangeBorder{ranges.size() - 1, ranges.back().to.place};
+    uint64_t weight = 0;
+    for (const BorderRange& range : ranges) weight += range.weight();
+    uint64_t left = Scale(weight, index, count);
+    size_t i = 0;
+    while (i + 1 < ranges.size() && left >= ranges[i].weight()) left -= ranges[i++].weight();
+    TRY_ASSIGN(const ShardBorder border,
+               FindBorder(ranges[i].from.weight + left, weight / count / 20));
+    return RangeBorder{i, std::clamp(border.place, ranges[i].from.place, ranges[i].to.place)};
   }
 
   std::vector<Segment> Between(const ShardBoundary& from, const ShardBoundary& to) const {
@@ -194,16 +235,18 @@ Corpus Corpus::WithCopies(const std::map<size_t, std::filesystem::path>& copies)
   return Corpus(std::move(state));
 }
 
-std::map<uint64_t, uint64_t> Corpus::BytesByPart(size_t file, uint64_t count) const {
+std::map<uint64_t, uint64_t> Corpus::BytesByPart(size_t file, const Division& division) const {
   const uint64_t total = state_->starts.back();
   const uint64_t first = state_->starts.at(file);
   const uint64_t last = state_->starts.at(file + 1);
+  const uint64_t count = division.parts * division.blocks;
   std::map<uint64_t, uint64_t> bytes;
-  for (uint64_t part = Scale(count, first, total); part < count; ++part) {
-    const uint64_t begin = std::max(first, Scale(total, part, count));
-    const uint64_t end = std::min(last, Scale(total, part + 1, count));
+  for (uint64_t block = Scale(count, first, total); block < count; ++block) {
+    const uint64_t begin = std::max(first, Scale(total, block, count));
+    const uint64_t end = std::min(last, Scale(total, block + 1, count));
     if (begin >= last) break;
-    if (begin < end) bytes[part] = Scale(files()[file].stored_bytes, end - begin, last - first);
+    if (begin >= end) continue;
+    bytes[division.PartOf(block)] += Scale(files()[file].stored_bytes, end - begin, last - first);
   }
   return bytes;
 }
@@ -212,32 +255,34 @@ const std::vector<SourceFile>& Corpus::files() const { return state_->files; }
 uint64_t Corpus::stored_bytes() const { return state_->stored_bytes; }
 uint64_t Corpus::fingerprint() const { return state_->fingerprint; }
 
-Result<ShardBoundary> Corpus::FindBoundary(uint64_t index, uint64_t count) const {
-  TRY_ASSIGN(const ShardBorder border, state_->FindBoundary(index, count));
-  return border.place;
+Result<std::vector<ShardRange>> Corpus::RangesOf(uint64_t part, const Division& division) const {
+  TRY_ASSIGN(const std::vector<BorderRange> found, state_->RangesOf(part, division));
+  std::vector<ShardRange> ranges;
+  for (const BorderRange& range : found) ranges.push_back({range.from.place, range.to.place});
+  return ranges;
 }
 
 Result<Shard> Corpus::MakeShard(uint64_t index, uint64_t count) const {
-  return MakeShardWithin(0, 1, index, count);
+  return MakeShardWithin(0, {}, index, count);
 }
 
-Result<Shard> Corpus::MakeShardWithin(uint64_t part, uint64_t parts, uint64_t index,
+Result<Shard> Corpus::MakeShardWithin(uint64_t part, const Division& division, uint64_t index,
                                       uint64_t count) const {
-  if (part >= parts || index >= count) {
+  if (part >= division.parts || index >= count) {
     return InvalidArgument(fmt::format("there is no shard {} of {} in part {} of {} of the data",
-                                       index, count, part, parts));
+                                       index, count, part, division.parts));
   }
-  TRY_ASSIGN(const ShardBorder first, state_->FindBoundary(part, parts));
-  TRY_ASSIGN(const ShardBorder last, state_->FindBoundary(part + 1, parts));
-  const uint64_t weight = last.weight - first.weight;
-  const auto border = [&](uint64_t i) -> Result<ShardBorder> {
-    if (i == 0) return first;
-    if (i == count) return last;
-    return state_->FindBorder(first.weight + Scale(weight, i, count), weight / count / 20);
-  };
-  TRY_ASSIGN(const ShardBorder from, border(index));
-  TRY_ASSIGN(const ShardBorder to, border(index + 1));
-  return Shard{part * count + index, parts * count, state_->Between(from.place, to.place)};
+  TRY_ASSIGN(const std::vector<BorderRange> ranges, state_->RangesOf(part, division));
+  Shard shard{part * count + index, division.parts * count, {}};
+  if (ranges.empty()) return shard;
+  TRY_ASSIGN(const RangeBorder from, state_->FindWithin(ranges, index, count));
+  TRY_ASSIGN(const RangeBorder to, state_->FindWithin(ranges, index + 1, count));
+  for (size_t i = from.range; i <= to.range; ++i) {
+    const ShardBoundary begin = i == from.range ? from.place : ranges[i].from.place;
+    const ShardBoundary end = i == to.range ? to.place : ranges[i].to.place;
+    for (const Segment& segment : state_->Between(begin, end)) shard.segments.push_back(segment);
+  }
+  return shard;
 }
 
 }  // namespace shoal::data

@@ -7,12 +7,16 @@
 // sentences stay whole; otherwise it stays, and a word belongs to the shard in which its first byte
 // lies. So each word is in exactly one shard, and the shards in order give the words in order.
 //
+// The workers of a training may have parts that are not one range of bytes but many small ones
+// (Division), so that none has a time of its own in data that are ordered by time.
+//
 // Compressed files cannot be entered in the middle. A cut moves to the nearest end of such a file
 // if that is near enough (5 % of a shard); otherwise both neighbours decompress the file and each
 // reads its part of the text. Compressed bytes count kCompressedWeight times in the balance,
 // because their text is longer.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -50,7 +54,29 @@ struct Shard {
 struct ShardBoundary {
   uint64_t file = 0;
   uint64_t position = 0;
-  bool operator==(const ShardBoundary&) const = default;
+  auto operator<=>(const ShardBoundary&) const = default;
+};
+
+// From `begin` to before `end`.
+struct ShardRange {
+  ShardBoundary begin;
+  ShardBoundary end;
+  bool operator==(const ShardRange&) const = default;
+};
+
+// How a corpus is divided among workers: into `parts` of about the same size, each of `blocks`
+// ranges of about the same size, 1 or more. Of each `parts` blocks that follow each other a part
+// has one; the parts take them in turn, there and back (0 1 2, 2 1 0, 0 1 2, …), so that the middle
+// of every part is the middle of the whole.
+struct Division {
+  uint64_t parts = 1;
+  uint64_t blocks = 1;
+
+  // Blocks of all parts are numbered in the order of the bytes.
+  uint64_t PartOf(uint64_t block) const {
+    const uint64_t place = block % parts;
+    return block / parts % 2 == 0 ? place : parts - 1 - place;
+  }
 };
 
 // The files of one text. Immutable and cheap to copy (shared state); all calls are thread-safe.
@@ -77,18 +103,19 @@ class Corpus {
   // compressed file that a cut enters is decompressed once to learn its length (cached).
   Result<Shard> MakeShard(uint64_t index, uint64_t count) const;
 
-  // Shard `index` of `count` within part `part` of `parts` (part < parts, index < count). The
-  // shards of a part are exactly MakeShard(part, parts) for any count, so that workers with
+  // Shard `index` of `count` within part `part` of the division (part < parts, index < count). The
+  // shards of a part are exactly RangesOf(part, division) for any count, so that workers with
   // different numbers of threads leave no gap and no overlap.
-  Result<Shard> MakeShardWithin(uint64_t part, uint64_t parts, uint64_t index,
+  Result<Shard> MakeShardWithin(uint64_t part, const Division& division, uint64_t index,
                                 uint64_t count) const;
 
-  // Where part `index` of `count` begins (index ≤ count), which is where part `index − 1` ends.
-  Result<ShardBoundary> FindBoundary(uint64_t index, uint64_t count) const;
+  // The ranges of part `part`, none empty, in order. Those of all parts together are the whole,
+  // once.
+  Result<std::vector<ShardRange>> RangesOf(uint64_t part, const Division& division) const;
 
-  // For each of `count` parts that reads file `file` (index in files()): about how many of its
-  // stored bytes. Unlike MakeShard, never decompresses. O(parts that read it).
-  std::map<uint64_t, uint64_t> BytesByPart(size_t file, uint64_t count) const;
+  // For each part that reads file `file` (index in files()): about how many of its stored bytes.
+  // Unlike MakeShard, never decompresses. O(blocks that read it).
+  std::map<uint64_t, uint64_t> BytesByPart(size_t file, const Division& division) const;
 
   // The same corpus, but reading copies of some files: index in files() → path of the copy.
   Corpus WithCopies(const std::map<size_t, std::filesystem::path>& copies) const;

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <set>
+
 #include "data/text/test_text.h"
 
 namespace shoal::data {
@@ -71,16 +74,71 @@ TEST(Shard, PartsThatAreCutIntoUnlikeNumbersOfShardsFitTogether) {
     for (uint64_t part = 0; part < parts; ++part) {
       const uint64_t count = 1 + random() % 9;
       for (uint64_t i = 0; i < count; ++i) {
-        const Shard shard = corpus.MakeShardWithin(part, parts, i, count).value();
+        const Shard shard = corpus.MakeShardWithin(part, {parts}, i, count).value();
         const Words words = WithoutEnds(WordsOf(corpus, shard).value());
         all.insert(all.end(), words.begin(), words.end());
       }
     }
     RC_ASSERT(all == WithoutEnds(PlainWords(pieces.texts)));
-    RC_ASSERT(corpus.FindBoundary(0, parts).value() == ShardBoundary{});
-    RC_ASSERT(corpus.FindBoundary(parts, parts).value() ==
-              (ShardBoundary{corpus.files().size(), 0}));
   }));
+}
+
+// Of words that are all different, so that the order in which they come says which part has which.
+TEST(Shard, PartsOfManyBlocksHaveEveryWordOnceWhateverTheirShards) {
+  EXPECT_TRUE(rc::check("the blocks of all parts are the text", [] {
+    const auto seed = *rc::gen::arbitrary<uint64_t>();
+    const Division division{*rc::gen::inRange<uint64_t>(1, 6), *rc::gen::inRange<uint64_t>(1, 9)};
+    const Pieces pieces = RandomFiles(seed);
+    TextFiles files(pieces.stored);
+    const Corpus corpus = files.Open().value();
+    std::mt19937_64 random(seed);
+    std::multiset<std::string> all, expected;
+    std::vector<ShardRange> ranges;
+    for (uint64_t part = 0; part < division.parts; ++part) {
+      const std::vector<ShardRange> own = corpus.RangesOf(part, division).value();
+      for (const ShardRange& range : own) {
+        RC_ASSERT(range.begin < range.end);
+        ranges.push_back(range);
+      }
+      const uint64_t count = 1 + random() % 5;
+      for (uint64_t i = 0; i < count; ++i) {
+        const Shard shard = corpus.MakeShardWithin(part, division, i, count).value();
+        for (const auto& word : WithoutEnds(WordsOf(corpus, shard).value())) all.insert(word);
+      }
+    }
+    for (const auto& word : WithoutEnds(PlainWords(pieces.texts))) expected.insert(word);
+    RC_ASSERT(all == expected);
+    std::ranges::sort(ranges, {}, &ShardRange::begin);
+    ShardBoundary at;
+    for (const ShardRange& range : ranges) {
+      RC_ASSERT(range.begin == at);
+      at = range.end;
+    }
+    RC_ASSERT(at == (ShardBoundary{corpus.files().size(), 0}));
+  }));
+}
+
+// As in a file that is ordered by time: each part begins early, ends late, and its middle is the
+// middle of the whole.
+TEST(Shard, PartsOfManyBlocksAreOfTheSameTime) {
+  TextFiles files({std::string(1 << 20, 'x'), std::string(1 << 20, 'y')});
+  const Corpus corpus = files.Open().value();
+  const auto weight = [](const ShardBoundary& at) {
+    return static_cast<double>(at.file << 20 | at.position);
+  };
+  for (const uint64_t parts : {2u, 3u, 8u}) {
+    for (uint64_t part = 0; part < parts; ++part) {
+      double sum = 0, all = 0;
+      const std::vector<ShardRange> own = corpus.RangesOf(part, {parts, 16}).value();
+      for (const ShardRange& range : own) {
+        const double size = weight(range.end) - weight(range.begin);
+        sum += size * (weight(range.begin) + weight(range.end)) / 2;
+        all += size;
+      }
+      EXPECT_NEAR(all, static_cast<double>(2 << 20) / static_cast<double>(parts), 32) << part;
+      EXPECT_NEAR(sum / all, 1 << 20, 64) << part;
+    }
+  }
 }
 
 // A border near a compressed file's end goes there for large shards and not for small ones: where
@@ -91,13 +149,13 @@ TEST(Shard, ThePlaceBetweenTwoPartsDoesNotDependOnTheirShards) {
   const std::string more = RandomText(random, 18'900, 60);
   TextFiles files({Gzip(text), Gzip(more)});
   const Corpus corpus = files.Open().value();
-  const auto last_of_first = corpus.MakeShardWithin(0, 2, 0, 1).value().segments.back();
-  const auto begin = corpus.FindBoundary(1, 2).value();
+  const auto last_of_first = corpus.MakeShardWithin(0, {2}, 0, 1).value().segments.back();
+  const auto begin = corpus.RangesOf(1, {2}).value().front().begin;
   EXPECT_EQ(begin, (ShardBoundary{1, 0}));
   EXPECT_EQ(last_of_first.file, 0u);
   EXPECT_EQ(last_of_first.end, kEndOfFile);
   for (const uint64_t count : {1u, 2u, 7u, 40u}) {
-    const auto first = corpus.MakeShardWithin(1, 2, 0, count).value().segments.front();
+    const auto first = corpus.MakeShardWithin(1, {2}, 0, count).value().segments.front();
     EXPECT_EQ((ShardBoundary{first.file, first.begin}), begin) << count;
   }
 }

@@ -94,7 +94,7 @@ Result<Shard> ShardOf(const Corpus& corpus, RecordFormat format, const PartNumbe
                     "their counts",
                     number.part, number.parts, number.within, number.of));
   if (format != RecordFormat::kParquet)
-    return corpus.MakeShardWithin(number.part, number.parts, number.within, number.of);
+    return corpus.MakeShardWithin(number.part, {number.parts}, number.within, number.of);
   return MakeRowShard(corpus, number.part * number.of + number.within, number.parts * number.of);
 }
 

@@ -18,7 +18,8 @@ namespace shoal::data {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;
-constexpr size_t kSlack = 16;  // readable bytes after the text, for eight digits at a time
+constexpr size_t kSlack = 16;     // readable bytes after the text, for eight digits at a time
+constexpr uint64_t kTail = 4096;  // that is read behind a segment at a time
 
 // The line number of byte `position` of the file's text.
 uint64_t LineOf(const SourceFile& file, uint64_t position) {
@@ -121,9 +122,13 @@ class LineSource final : public ExampleSource {
       if (buffer.size() > kMaxExampleLine) return TooLong();
       buffer.resize(2 * buffer.size());
     }
-    while (!at_eof && filled + kSlack + 1 < buffer.size()) {
-      TRY_ASSIGN(const size_t got,
-                 stream->Read(buffer.data() + filled, buffer.size() - kSlack - 1 - filled));
+    // Behind a segment that ends within the file no more than its last line is needed.
+    const uint64_t left = current().end - std::min(current().end, buffer_at);
+    uint64_t until = buffer.size() - kSlack - 1;
+    if (current().end != kEndOfFile)
+      until = std::min(until, std::max(left, uint64_t{filled}) + kTail);
+    while (!at_eof && filled < until) {
+      TRY_ASSIGN(const size_t got, stream->Read(buffer.data() + filled, until - filled));
       filled += got;
       bytes += got;
       at_eof = got == 0;

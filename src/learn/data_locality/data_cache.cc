@@ -77,7 +77,8 @@ bool IsRemote(const DataCacheOptions& options, const data::SourceFile& file) {
 
 }  // namespace
 
-std::optional<std::vector<CachedPart>> FindCachedParts(const data::Corpus& corpus, uint64_t count,
+std::optional<std::vector<CachedPart>> FindCachedParts(const data::Corpus& corpus,
+                                                       const data::Division& division,
                                                        const DataCacheOptions& options) {
   std::vector<size_t> wanted;
   for (size_t i = 0; i < corpus.files().size(); ++i) {
@@ -93,7 +94,7 @@ std::optional<std::vector<CachedPart>> FindCachedParts(const data::Corpus& corpu
   std::map<uint64_t, uint64_t> bytes;
   for (const size_t file : wanted) {
     if (!host::IsCached(corpus.files()[file].path, cache->root, cache->blobs)) continue;
-    for (const auto& [part, some] : corpus.BytesByPart(file, count)) bytes[part] += some;
+    for (const auto& [part, some] : corpus.BytesByPart(file, division)) bytes[part] += some;
   }
   for (const auto& [part, some] : bytes) held.push_back({static_cast<uint32_t>(part), some});
   std::stable_sort(held.begin(), held.end(),
@@ -144,7 +145,8 @@ Result<CachedCorpus> CacheWorkerPart(const data::Corpus& corpus, const WorkerPar
                                      const DataCacheOptions& options, const Reporter& reporter) {
   std::vector<data::Shard> shards;
   for (uint64_t i = part.part * part.threads; i < (part.part + 1) * part.threads; ++i) {
-    TRY_ASSIGN(data::Shard shard, corpus.MakeShard(i, part.workers * part.threads));
+    TRY_ASSIGN(data::Shard shard,
+               corpus.MakeShardWithin(i, {part.workers * part.threads, part.blocks}, 0, 1));
     shards.push_back(std::move(shard));
   }
   CachedCorpus near = CacheShards(corpus, shards, options);

@@ -48,10 +48,11 @@ struct CachedPart {
   bool operator==(const CachedPart&) const = default;
 };
 
-// Of `count` parts, those of which this host has bytes in its cache, by descending bytes, at most
+// The parts of which this host has bytes in its cache, by descending bytes, at most
 // kMaxCachedParts. nullopt if no file would be cached. Checks names only; reads no data.
 inline constexpr size_t kMaxCachedParts = 64;
-std::optional<std::vector<CachedPart>> FindCachedParts(const data::Corpus& corpus, uint64_t count,
+std::optional<std::vector<CachedPart>> FindCachedParts(const data::Corpus& corpus,
+                                                       const data::Division& division,
                                                        const DataCacheOptions& options);
 
 // Replaces the files of a corpus by cached copies, creating missing copies of files of which
@@ -68,6 +69,7 @@ struct WorkerPart {
   uint64_t part = 0;
   uint64_t threads = 1;
   uint64_t workers = 1;
+  uint64_t blocks = 1;  // data::Division
 };
 Result<CachedCorpus> CacheWorkerPart(const data::Corpus& corpus, const WorkerPart& part,
                                      const DataCacheOptions& options, const Reporter& reporter);

@@ -78,19 +78,19 @@ TEST_F(DataCacheTest, ACopyThatIsThereIsReadHoweverLittleOfIt) {
 
 TEST_F(DataCacheTest, CachedBytesOfEachPart) {
   const data::Corpus corpus = data::Corpus::Open(paths_).value();
-  EXPECT_EQ(FindCachedParts(corpus, 4, options_), std::vector<CachedPart>{});
+  EXPECT_EQ(FindCachedParts(corpus, {4}, options_), std::vector<CachedPart>{});
   EXPECT_FALSE(fs::exists(options_.cache));
   Bring(3, 4);
-  const auto held = FindCachedParts(corpus, 4, options_);
+  const auto held = FindCachedParts(corpus, {4}, options_);
   ASSERT_TRUE(held);
   ASSERT_FALSE(held->empty());
   EXPECT_EQ((*held)[0].part, 3u);
   EXPECT_GT((*held)[0].bytes, SizeOf(3) / 2);
   std::ofstream(paths_[3]) << "other words\n";  // it is another file now
-  EXPECT_EQ(FindCachedParts(data::Corpus::Open(paths_).value(), 4, options_),
+  EXPECT_EQ(FindCachedParts(data::Corpus::Open(paths_).value(), {4}, options_),
             std::vector<CachedPart>{});
   options_.keep = CacheMode::kOff;
-  EXPECT_EQ(FindCachedParts(corpus, 4, options_), std::nullopt);
+  EXPECT_EQ(FindCachedParts(corpus, {4}, options_), std::nullopt);
 }
 
 TEST_F(DataCacheTest, AFileThatHasChangedIsCopiedAgain) {

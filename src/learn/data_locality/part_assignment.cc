@@ -135,7 +135,9 @@ Result<PartAssignment> AgreeOnParts(const PartRequest& ask, const data::Corpus& 
     if (told.ok()) return DecodeParts(std::move(*told), ask);
     if (told.status().code() != Code::kNotFound) return told.status();
     if (ask.stop->load()) return Cancelled("stopped before the training began");
-    if (!held) held = FindCachedParts(corpus, static_cast<uint64_t>(ask.workers), *ask.data_cache);
+    if (!held)
+      held = FindCachedParts(corpus, {static_cast<uint64_t>(ask.workers), ask.blocks},
+                             *ask.data_cache);
     const Duration waited = RealClock::Get()->Now() - begin;
     const std::vector<int> ended = ask.ended ? ask.ended() : std::vector<int>();
     const bool decides = DecidesForAll(ask.index, ended);

@@ -28,6 +28,7 @@ inline constexpr Duration kCachedPartsTimeout = std::chrono::seconds(15);
 struct PartRequest {
   int index = 0;
   int workers = 1;
+  uint64_t blocks = 1;  // data::Division
   // Every worker takes the part of its own number: for jobs whose result depends on the assignment.
   bool fixed = false;
   const DataCacheOptions* data_cache = nullptr;  // not owned, as all below

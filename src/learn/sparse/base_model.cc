@@ -25,9 +25,9 @@ constexpr const char* kFrom = "from";
 constexpr auto kFromPoll = std::chrono::milliseconds(5);
 
 // Parameters of one training, which the next does not inherit.
-constexpr std::array<std::string_view, 12> kOfTheRun = {
-    "from", "epochs", "validation",    "patience", "fold", "threads",
-    "seed", "simd",   "deterministic", "rounds",   "text", "keep_optimizer"};
+constexpr std::array<std::string_view, 13> kOfTheRun = {
+    "from", "epochs",        "validation", "patience",       "fold", "threads",       "seed",
+    "simd", "deterministic", "rounds",     "exchange_share", "text", "keep_optimizer"};
 // Of which another value would need another model.
 constexpr std::array<std::string_view, 11> kOfTheModel = {
     "loss",     "quantile",    "normalize", "bias",    "hash_bits", "label",

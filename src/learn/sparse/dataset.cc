@@ -81,15 +81,34 @@ LoadedShard TakeShare(std::pair<double, double> range, uint64_t seed, LoadedShar
   return taken;
 }
 
+data::Division DivisionFor(const data::Corpus& corpus, data::ExampleFormat format, uint64_t workers,
+                           bool whole_files) {
+  constexpr uint64_t kBlocks = 16;            // of a worker, at most
+  constexpr uint64_t kBlockBytes = 64 << 10;  // of a block, at least
+  constexpr uint64_t kFilesOfUncutBlock = 4;  // of which the border of two blocks cuts one
+  if (workers == 1) return {};
+  const uint64_t files = corpus.files().size();
+  bool lines = format != data::ExampleFormat::kTfRecord && format != data::ExampleFormat::kParquet;
+  for (const data::SourceFile& file : corpus.files())
+    lines = lines && file.compression == data::Compression::kNone;
+  uint64_t blocks = files / workers;
+  if (!lines) blocks /= kFilesOfUncutBlock;
+  // Many files are cut as little as with one range, so that the copies of them on the workers'
+  // hosts (data_cache.h) are as few.
+  if (lines && !whole_files && blocks < 2) blocks = kBlocks;
+  blocks = std::min({blocks, kBlocks, corpus.stored_bytes() / workers / kBlockBytes});
+  return {workers, std::max<uint64_t>(1, blocks)};
+}
+
 Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
-                                            uint64_t parts, uint64_t threads,
+                                            const data::Division& division, uint64_t threads,
                                             data::ExampleOptions options, bool rows) {
   std::vector<std::optional<Result<data::ExampleSet>>> read(threads);
   std::vector<LoadedShard> shards(threads);
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
-      const Result<data::Shard> shard = corpus.MakeShardWithin(part, parts, i, threads);
+      const Result<data::Shard> shard = corpus.MakeShardWithin(part, division, i, threads);
       read[i] = shard.ok() ? data::ReadExamples(corpus, *shard, options)
                            : Result<data::ExampleSet>(shard.status());
       if (!read[i]->ok()) return;

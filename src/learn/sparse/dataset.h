@@ -38,11 +38,19 @@ struct LoadedShard {
   }
 };
 
-// Part `part` of `parts` of the corpus, a shard for each of `threads` threads, which read them.
+// How several workers divide a corpus: each takes many blocks from its beginning to its end, so
+// that workers whose examples are ordered by time learn of the same time (docs/adr/0465). Files
+// that cannot be read from the middle, because they are compressed or of records without lines, are
+// cut no more than one range for each worker would cut them, or in few places where they are many.
+// `whole_files`: so are all, as files are copied as a whole. Does not depend on the machine.
+data::Division DivisionFor(const data::Corpus& corpus, data::ExampleFormat format, uint64_t workers,
+                           bool whole_files = false);
+
+// Part `part` of the corpus, a shard for each of `threads` threads, which read them.
 // Without raw columns the scales are set: each example's own if `rows`, else the columns'. Errors
 // as data::ReadExamples.
 Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
-                                            uint64_t parts, uint64_t threads,
+                                            const data::Division& division, uint64_t threads,
                                             data::ExampleOptions options, bool rows);
 
 // Takes examples out of a shard: those that a hash of seed and place, evenly spread over [0, 1),

@@ -222,6 +222,39 @@ TEST_F(SparseJob, AWorkerThatComesAgainToOtherDataIsAnError) {
   EXPECT_TRUE(first->ok()) << first->status().message();
 }
 
+// As a checkpoint of a release whose parts were one range of bytes says.
+TEST_F(SparseJob, ATrainingThatBeganWithOneRangeAWorkerGoesOnSo) {
+  ASSERT_GT(DivisionFor(data::Corpus::Open(sources_).value(), format_, 2).blocks, 1u);
+  StartServers(1, 2);
+  // Of no worker, so that nobody takes it for a part.
+  ASSERT_TRUE(ConnectAs(0)->PutBlob("share/9", EncodePartSummary(PartSummary())).ok());
+  auto second = std::async(std::launch::async, [&] { return One(1, "model"); });
+  const auto first = One(0, "model");
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  ASSERT_TRUE(second.get().ok());
+  EXPECT_EQ(first->job.trained, 6000u * 3);
+  const auto client = ConnectAs(0);
+  for (const char* name : {"share/0", "share/1"}) {
+    const PartSummary share = DecodePartSummary(client->GetBlob(name).value(), name).value();
+    EXPECT_EQ(share.blocks, 1u);
+    EXPECT_EQ(share.ranges.size(), 1u);
+  }
+}
+
+// None has one half of it.
+TEST_F(SparseJob, WorkersTakeBlocksOfTheWholeFile) {
+  const auto outcomes = Run(1, 2);
+  for (const auto& outcome : outcomes) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcomes[0]->job.trained, 6000u * 3);
+  const auto client = ConnectAs(0);
+  for (const char* name : {"share/0", "share/1"}) {
+    const PartSummary share = DecodePartSummary(client->GetBlob(name).value(), name).value();
+    EXPECT_GT(share.blocks, 1u);
+    EXPECT_GT(share.ranges.size(), 1u);
+    EXPECT_NEAR(static_cast<double>(share.examples), 3000, 60);
+  }
+}
+
 // What it has trained would be lost for a file that somebody put there meanwhile.
 TEST_F(SparseJob, AWorkerThatComesAgainSavesBesideFilesThatCameMeanwhile) {
   params_.threads = 1;

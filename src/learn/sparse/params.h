@@ -48,6 +48,7 @@ struct CommonParams : ObjectiveParams {
   int64_t seed = 1;
   bool deterministic = false;
   int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers
+  double exchange_share = 0;  // exchange_schedule.h
   bool text = false;
   std::string simd = "auto";
   // Of algorithms that know fields:
@@ -195,6 +196,14 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
       {{"max_bad", "", kText, 0, 0, false, "", "",
         "Tables: the share of malformed rows that is left out, such as 0.1%."},
        &Params::max_bad},
+  };
+}
+
+// Of how a training runs, whatever it learns.
+template <typename Params>
+std::vector<ParamField<Params>> RunFields() {
+  using enum ParamType;
+  return {
       {{"threads", "", kInt, 0, 1024, false, "", "auto",
         "Training threads of a worker: its resources.cpu, else the host's cores divided by its "
         "workers."},
@@ -207,6 +216,11 @@ std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
         "Exchanges of a worker with the servers in an epoch; auto: as many as are worth their "
         "time."},
        &Params::rounds},
+      {{"exchange_share", "", kReal, 0, 0.9, false, "", "0",
+        "The most of a worker's time that exchanges and waiting for them may take, such as 0.1: "
+        "where they cost more, they become rarer, which can cost quality. 0: as often as quality "
+        "needs, and more often only for a tenth of the time."},
+       &Params::exchange_share},
       {{"text", "", kBool, 0, 0, false, "", "false", "Also write the model as text."},
        &Params::text},
       {{"simd", "", kChoice, 0, 0, false, "auto avx512 avx2 sse4 scalar", "auto",
@@ -222,6 +236,7 @@ std::vector<ParamField<Params>> WithCommonFields(std::vector<ParamField<Params>>
                                                  std::string_view loss = "auto") {
   for (auto& field : ObjectiveFields<Params>(loss)) own.push_back(std::move(field));
   for (auto& field : CommonFields<Params>(epochs)) own.push_back(std::move(field));
+  for (auto& field : RunFields<Params>()) own.push_back(std::move(field));
   return own;
 }
 

@@ -19,6 +19,7 @@
 #include "learn/ffm/learner.h"
 #include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
+#include "learn/sparse/dataset.h"
 #include "learn/sparse/position.h"
 #include "learn/sparse/predict.h"
 #include "learn/sparse/worker.h"
@@ -256,12 +257,13 @@ class SparseJob : public testing::Test {
     auto client = ConnectAs(index);
     const data::Corpus corpus = data::Corpus::Open(sources_).value();
     const auto part = static_cast<uint64_t>(index);
+    const data::Division division = DivisionFor(corpus, format_, 2);
     const PartSummary share = {corpus.fingerprint(),
                                1,
                                part,
                                2,
-                               corpus.FindBoundary(part, 2).value(),
-                               corpus.FindBoundary(part + 1, 2).value(),
+                               division.blocks,
+                               corpus.RangesOf(part, division).value(),
                                40,
                                {301, 0}};
     EXPECT_TRUE(client->PutBlob(fmt::format("share/{}", index), EncodePartSummary(share)).ok());

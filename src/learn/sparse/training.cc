@@ -6,6 +6,7 @@
 #include <cmath>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "base/mutex.h"
@@ -20,13 +21,6 @@ constexpr auto kCheckpointable = std::chrono::seconds(1);  // how old the server
 constexpr uint64_t kStopLook = 64;                         // examples
 constexpr uint64_t kMostFeatures = 1u << 25;  // of a thread's round: a fifth of a second
 constexpr uint64_t kClocks = 8;  // of an epoch, where rounds are as many as the examples ask for
-// Of a thread's round, with one thread and with several, which have to meet behind it.
-constexpr uint64_t kRoundExamples = 32;
-constexpr uint64_t kSharedRoundExamples = 1024;
-// ADR 186. A worker exchanges before its unexchanged examples are this part of the exchanged ones,
-constexpr uint64_t kUnexchangedPart = 2;
-constexpr uint64_t kTrainingPart = 16;   // or this part of all that it trains (ADR 280),
-constexpr int kTrainedTimes = 9;         // and earlier where it takes at most a tenth of its time.
 constexpr uint64_t kTurnExamples = 128;  // ADR 201: of a worker, at least, in each of its turns
 constexpr uint64_t kMostTimes = 4;       // ADR 430
 constexpr int kTries = 64;               // to be taken whole, at the end
@@ -36,12 +30,6 @@ constexpr size_t kLine = 64;
 void Prefetch(const Row& row) {
   const char* const at = reinterpret_cast<const char*>(row.features);
   for (size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * kLine);
-}
-
-OrderKey OrderOf(const WorkerSetup& setup, size_t threads, size_t thread, uint64_t epoch) {
-  const uint64_t before = setup.meaning.base == nullptr ? 0 : setup.meaning.base->epochs;
-  const uint64_t shard = static_cast<uint64_t>(setup.index) * threads + thread;
-  return {static_cast<uint64_t>(setup.params.seed), shard, epoch + before};
 }
 
 uint64_t FeaturesPerExample(const std::vector<LoadedShard>& shards) {
@@ -77,13 +65,14 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
       validation_(setup, validation),
       table_(table),
       exchange_lock_(setup.client, RealClock::Get()),
-      rounds_(Rounds()),
-      clocks_(IsPaced() ? kClocks : rounds_),
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
       features_per_example_(FeaturesPerExample(train) * setup.learner->classes()),
-      begun_(RealClock::Get()->Now()),
-      meter_(begun_),
-      barrier_(train.size()) {}
+      schedule_({IsPaced(), own_total_, setup.params.exchange_share}, RealClock::Get()),
+      report_(setup, own_total_, RealClock::Get()),
+      barrier_(train.size()) {
+  at_.rounds = Rounds();
+  at_.clocks = IsPaced() ? kClocks : at_.rounds;
+}
 
 // Of an epoch; the same in every worker unless IsPaced().
 uint64_t Training::Rounds() const {
@@ -91,22 +80,20 @@ uint64_t Training::Rounds() const {
   uint64_t most = 0;
   if (IsPaced()) {
     for (const LoadedShard& shard : train_) most = std::max<uint64_t>(most, shard.set.size());
-    return most / (train_.size() > 1 ? kSharedRoundExamples : kRoundExamples) + 1;
+    return most / (train_.size() > 1 ? ExchangeSchedule::kSharedRound
+                                     : ExchangeSchedule::kLeastRound) +
+           1;
   }
   if (setup_.workers > 1) return kClocks;
   for (const LoadedShard& shard : train_) most = std::max(most, shard.set.features.size());
   return most / kMostFeatures + 1;
 }
 
-void Training::ShuffleExamples(Thread& thread) {
-  if (setup_.workers > 1) std::swap(thread.before, thread.order);
-  if (thread.drawn_epoch == epoch_) {
-    std::swap(thread.order, thread.after);
-  } else {
-    DrawExampleOrder(OrderOf(setup_, threads_.size(), thread.index, epoch_),
-                     train_[thread.index].set.size(), &thread.order);
-  }
-  thread.ordered_epoch = epoch_;
+// Of `epoch`; a model that is continued has had some already.
+OrderKey Training::KeyOf(const Thread& thread, uint64_t epoch) const {
+  const uint64_t before = setup_.meaning.base == nullptr ? 0 : setup_.meaning.base->epochs;
+  const uint64_t shard = static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index;
+  return {static_cast<uint64_t>(setup_.params.seed), shard, epoch + before};
 }
 
 // Marks the rows of what the thread will train until the next exchange (ADR 430). Where that goes
@@ -114,29 +101,28 @@ void Training::ShuffleExamples(Thread& thread) {
 void Training::NeedNextExamples(Thread& thread) {
   const LoadedShard& shard = train_[thread.index];
   const uint64_t size = shard.set.size();
-  if (thread.ordered_epoch != epoch_ || size == 0) return;
-  const uint64_t now = thread.at.epoch > epoch_ ? size : thread.at.example;
-  const uint64_t end = now + next_round_ / threads_.size() + kTurnExamples;
+  const OrderKey key = KeyOf(thread, at_.epoch);
+  if (!thread.order.IsOf(key.epoch) || size == 0) return;
+  const uint64_t now = thread.at.epoch > at_.epoch ? size : thread.at.example;
+  const uint64_t end = now + schedule_.next_round() / threads_.size() + kTurnExamples;
   const auto need = [&](const std::vector<uint32_t>& order, uint64_t from, uint64_t to) {
     for (uint64_t i = from; i < to; ++i) {
       if (i + 4 < to) Prefetch(shard.RowOf(order[i + 4]));
       table_->Need(shard.RowOf(order[i]));
     }
   };
-  need(thread.order, now, std::min(end, size));
-  if (end <= size || epoch_ + 1 == validation_.epochs()) return;
-  if (thread.drawn_epoch != epoch_ + 1)
-    DrawExampleOrder(OrderOf(setup_, threads_.size(), thread.index, epoch_ + 1), size,
-                     &thread.after);
-  thread.drawn_epoch = epoch_ + 1;
-  need(thread.after, 0, std::min(end - size, size));
+  need(thread.order.present(), now, std::min(end, size));
+  if (end <= size || at_.epoch + 1 == validation_.epochs()) return;
+  need(thread.order.DrawNext(KeyOf(thread, at_.epoch + 1), size), 0, std::min(end - size, size));
 }
 
 void Training::TrainRound(Thread& thread) {
   const LoadedShard& shard = train_[thread.index];
-  const uint64_t end = shard.set.size() * (round_ + 1) / rounds_;
-  if (thread.at.epoch > epoch_ || thread.at.example >= end) return;  // of an earlier life
-  if (thread.ordered_epoch != epoch_) ShuffleExamples(thread);
+  const uint64_t end = shard.set.size() * (at_.round + 1) / at_.rounds;
+  if (thread.at.epoch > at_.epoch || thread.at.example >= end) return;  // of an earlier life
+  const OrderKey key = KeyOf(thread, at_.epoch);
+  if (!thread.order.IsOf(key.epoch)) thread.order.Enter(key, shard.set.size(), setup_.workers > 1);
+  const std::vector<uint32_t>& order = thread.order.present();
   const Learner& learner = *setup_.learner;
   const bool plain = learner.loss().kind == LossKind::kLogistic && shard.set.weights.empty();
   const bool touches = setup_.workers > 1 && !setup_.params.deterministic;
@@ -146,8 +132,8 @@ void Training::TrainRound(Thread& thread) {
     const uint64_t begin = thread.at.example;
     const uint64_t stop = std::min(end, begin + kStopLook);
     for (uint64_t i = begin; i < stop; ++i) {
-      const uint32_t example = thread.order[i];
-      if (i + 2 < end) Prefetch(shard.RowOf(thread.order[i + 2]));
+      const uint32_t example = order[i];
+      if (i + 2 < end) Prefetch(shard.RowOf(order[i + 2]));
       const float label = shard.set.labels[example];
       const Row row = shard.RowOf(example);
       if (touches) table_->Touch(row);
@@ -169,7 +155,8 @@ void Training::TrainRound(Thread& thread) {
 
 bool Training::IsLastRound() const {
   // Any epoch's may be the last where validation ends the training.
-  return round_ + 1 == rounds_ && (setup_.params.validates || epoch_ + 1 == validation_.epochs());
+  return at_.round + 1 == at_.rounds &&
+         (setup_.params.validates || at_.epoch + 1 == validation_.epochs());
 }
 
 // Decides what follows the round that has just been trained; runs while all threads meet.
@@ -177,38 +164,24 @@ void Training::EndRound() {
   ended_ = failed_.load() || setup_.stop->load();
   drained_ = !failed_.load() && ended_;
   last_ = ended_ || IsLastRound();
-  exchange_ = false;
+  exchange_ = UnderWay{};
   if (failed_.load() || !Exchanges()) return;
   const TimePoint asked = RealClock::Get()->Now();
-  exchange_ = IsExchangeDue(asked) && TryExchangeLock();
-  if (!exchange_) return;
-  began_ = RealClock::Get()->Now();
-  waited_ = began_ - asked;
-  fetched_ = TimePoint{};
-  unmet_ = UnexchangedExamples();
-  in_turn_ = Duration{};
-  exchange_tries_ = 0;
+  exchange_.due = IsExchangeDue() && TryExchangeLock();
+  if (!exchange_.due) return;
+  schedule_.Begin(asked);
+  exchange_.unmet = UnexchangedExamples();
   if (!table_->connected()) {
     if (const Status status = table_->Connect(); !status.ok()) Fail(status);
   }
   if (const Status status = RepairServers(); !status.ok()) Fail(status);
 }
 
-bool Training::IsExchangeDue(TimePoint now) {
-  if (exchanged_ == TimePoint{}) exchanged_ = begun_;
-  if (setup_.workers == 1) return !last_ && now - exchanged_ >= kCheckpointable;
+bool Training::IsExchangeDue() {
+  if (setup_.workers == 1) return !last_ && schedule_.since_last() >= kCheckpointable;
   const uint64_t unexchanged = UnexchangedExamples();
-  const uint64_t exchanged = TrainedBy(Positions()) - unexchanged;
-  const auto longest_after = [this](uint64_t examples) {
-    return std::max(kRoundExamples,
-                    std::min(examples / kUnexchangedPart, own_total_ / kTrainingPart));
-  };
-  must_exchange_ = !IsPaced() || last_ || unexchanged >= longest_after(exchanged);
-  next_round_ = !IsPaced() ? own_total_
-                           : std::min(longest_after(exchanged + unexchanged),
-                                      std::max(2 * unexchanged, kSharedRoundExamples));
-  // A ticket is used, so that others do not wait for nothing.
-  return must_exchange_ || exchange_lock_.has_ticket() || now - exchanged_ >= kTrainedTimes * cost_;
+  return schedule_.IsDue(TrainedBy(Positions()) - unexchanged, unexchanged, last_,
+                         exchange_lock_.has_ticket());
 }
 
 // Whether the exchange can be now; where it must not be later, it is waited for. Deterministic jobs
@@ -217,11 +190,11 @@ bool Training::TryExchangeLock() {
   if (setup_.workers == 1 || setup_.params.deterministic) return true;
   while (!failed_.load()) {
     if (RealClock::Get()->Now() >= exchange_lock_.next_attempt()) {
-      const Result<bool> mine = exchange_lock_.TryAcquire(turn_);
+      const Result<bool> mine = exchange_lock_.TryAcquire(schedule_.turn());
       if (!mine.ok()) Fail(mine.status());
       if (mine.ok() && *mine) return true;
     }
-    if (!must_exchange_) return false;
+    if (!schedule_.must()) return false;
     std::this_thread::sleep_until(exchange_lock_.next_attempt());
   }
   return false;
@@ -250,16 +223,16 @@ uint64_t Training::UnexchangedExamples() const {
 // Expects or replays a sample of what the thread has trained since the last exchange, the latest
 // first.
 void Training::UseSample(Thread& thread, SampleUse use) const {
-  if (setup_.workers == 1 || thread.unexchanged == 0 || thread.ordered_epoch != epoch_) return;
+  const ExampleOrder& order = thread.order;
+  if (setup_.workers == 1 || thread.unexchanged == 0 || !order.IsOf(KeyOf(thread, at_.epoch).epoch))
+    return;
   const LoadedShard& shard = train_[thread.index];
-  const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
+  const uint64_t now = thread.at.epoch == at_.epoch ? thread.at.example : shard.set.size();
   const uint64_t least = LeastReplayed(shard.set, setup_.learner->classes()) / threads_.size() + 1;
   const auto [samples, step, weight] =
-      SampleOf(thread.unexchanged, now + thread.before.size(), least, !setup_.params.deterministic);
+      SampleOf(thread.unexchanged, order.known(now), least, !setup_.params.deterministic);
   for (uint64_t i = 0; i < samples; ++i) {
-    const uint64_t back = 1 + i * step;
-    const uint32_t example =
-        back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
+    const uint32_t example = order.Back(now, 1 + i * step);
     const Row row = shard.RowOf(example);
     const float label = shard.set.labels[example];
     if (use == SampleUse::kExpect) {
@@ -307,13 +280,12 @@ void Training::Fetch(Thread& thread) {
 // that are trained in a turn, on what all others have pushed, keep workers whose rounds miss each
 // other from answering each other's changes ever more strongly (ADR 201).
 void Training::Extend() {
-  const TimePoint now = RealClock::Get()->Now();
-  if (fetched_ == TimePoint{}) fetched_ = now;
-  in_turn_ = now - fetched_;
-  extend_ = IsPaced() && exchange_tries_ == 0 && !failed_.load() && !setup_.stop->load() &&
-            round_ + 1 < rounds_ && UnexchangedExamples() - unmet_ < kTurnExamples;
-  if (!extend_) return;
-  ++round_;
+  schedule_.CountTraining();
+  exchange_.extend = IsPaced() && exchange_.tries == 0 && !failed_.load() && !setup_.stop->load() &&
+                     at_.round + 1 < at_.rounds &&
+                     UnexchangedExamples() - exchange_.unmet < kTurnExamples;
+  if (!exchange_.extend) return;
+  ++at_.round;
   last_ = IsLastRound();
 }
 
@@ -323,22 +295,22 @@ void Training::Exchange(Thread& thread) {
   if (setup_.workers == 1)
     return Attempt([&] { return table_->Store(thread.index, threads_.size()); });
   const size_t part = thread.index, parts = threads_.size();
-  if (exchange_tries_ > 0)
+  if (exchange_.tries > 0)
     return Attempt(
         [&] { return table_->ExchangeRest(part, parts, StateTable::RestSet::kTouched); });
   Fetch(thread);
   barrier_.ArriveAndWait([this] { Extend(); });
-  while (extend_) {
+  while (exchange_.extend) {
     WithinMemory([&] { TrainRound(thread); });
     barrier_.ArriveAndWait([this] { Extend(); });
   }
   Attempt([&] { return table_->Push(part, parts); });
   barrier_.ArriveAndWait([this] {
     Attempt([this] { return exchange_lock_.Release(); });
-    turn_ = RealClock::Get()->Now() - began_;
+    schedule_.EndTurn();
   });
   // A round that meets every row several times needs most of them, and marking costs more.
-  const bool most = next_round_ * features_per_example_ >= kMostTimes * table_->rows();
+  const bool most = schedule_.next_round() * features_per_example_ >= kMostTimes * table_->rows();
   const auto which = last_  ? StateTable::RestSet::kTouched
                      : most ? StateTable::RestSet::kUsed
                             : StateTable::RestSet::kNeeded;
@@ -351,33 +323,30 @@ void Training::Exchange(Thread& thread) {
 // taken of this worker's changes comes with its next exchange; if there is none, with another now.
 Status Training::CheckPushed() {
   const uint64_t overtaken = table_->TakePartialPushCount();
-  exchange_again_ = overtaken > 0 && last_ && ++exchange_tries_ < kTries;
-  if (exchange_again_) return Status::Ok();
+  exchange_.again = overtaken > 0 && last_ && ++exchange_.tries < kTries;
+  if (exchange_.again) return Status::Ok();
   if (overtaken > 0 && last_) {
     LogWarning(
         "the servers have taken only a part of what was learnt of {} rows of the state in "
         "{} last exchanges: other workers overtook each of them",
-        overtaken, exchange_tries_);
+        overtaken, exchange_.tries);
   }
   for (Thread& thread : threads_) thread.unexchanged = 0;
   TRY(setup_.client->SetProgress(EncodePositions(Positions())));
-  exchanged_ = RealClock::Get()->Now();
-  const Duration cost = exchanged_ - began_ - in_turn_;
-  cost_ = exchanges_++ == 0 ? cost : (cost_ + cost) / 2;
-  meter_.Add(cost, waited_);
+  schedule_.End(TrainedBy(Positions()));
   return Status::Ok();
 }
 
 // After a round: how far it is, where the others are to hear that, and as long as they are far
 // behind.
 Status Training::PublishClock() {
-  const uint64_t clock = epoch_ * clocks_ + (round_ + 1) * clocks_ / rounds_;
-  if (setup_.workers == 1 || ended_ || exchange_lock_.has_ticket() || clock <= clock_)
+  const uint64_t clock = at_.epoch * at_.clocks + (at_.round + 1) * at_.clocks / at_.rounds;
+  if (setup_.workers == 1 || ended_ || exchange_lock_.has_ticket() || clock <= at_.clock)
     return Status::Ok();
-  clock_ = clock;
+  at_.clock = clock;
   const TimePoint now = RealClock::Get()->Now();
   TRY(AwaitStragglers(clock));
-  exchanged_ += RealClock::Get()->Now() - now;
+  schedule_.Postpone(RealClock::Get()->Now() - now);
   return Status::Ok();
 }
 
@@ -403,14 +372,14 @@ void Training::PlanRound() {
   }
   ended_ = ended_ || failed_.load();
   if (ended_) return;
-  if (++round_ < rounds_) return;
-  round_ = 0;
+  if (++at_.round < at_.rounds) return;
+  at_.round = 0;
   EndEpoch();
-  ++epoch_;
+  ++at_.epoch;
   for (Thread& thread : threads_) {
-    if (thread.at.epoch < epoch_) thread.at = {epoch_, 0, thread.at.trained};
+    if (thread.at.epoch < at_.epoch) thread.at = {at_.epoch, 0, thread.at.trained};
   }
-  ended_ = ended_ || epoch_ == validation_.epochs();
+  ended_ = ended_ || at_.epoch == validation_.epochs();
 }
 
 Status Training::CheckEpochs(uint64_t epochs) const {
@@ -432,9 +401,9 @@ Status Training::CheckStart() const {
 }
 
 void Training::EndEpoch() {
-  if (const Status conserved = CheckEpochs(epoch_ + 1); !conserved.ok()) Fail(conserved);
+  if (const Status conserved = CheckEpochs(at_.epoch + 1); !conserved.ok()) Fail(conserved);
   EpochQuality quality;
-  quality.epoch = epoch_ + 1;
+  quality.epoch = at_.epoch + 1;
   double loss = 0;
   double losses = 0;
   for (Thread& thread : threads_) {
@@ -460,12 +429,7 @@ void Training::EndEpoch() {
     if (validated.ok()) quality.validation = *validated;
   }
   curve_.push_back(quality);
-  json::object event{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
-  if (!held_out_.empty()) event["held_out"] = ToJson(quality.held_out);
-  if (quality.validation.examples > 0) event["validation"] = ToJson(quality.validation);
-  setup_.reporter->Event(event);
-  const MutexLock lock(mu_);
-  reported_ = quality;
+  report_.AddEpoch(quality);
 }
 
 template <typename Work>
@@ -481,10 +445,10 @@ void Training::RunThread(Thread& thread) {
   while (!ended_) {
     WithinMemory([&] { TrainRound(thread); });
     barrier_.ArriveAndWait([this] { WithinMemory([this] { EndRound(); }); });
-    for (bool exchange = exchange_; exchange; exchange = exchange_again_) {
+    for (bool exchange = exchange_.due; exchange; exchange = exchange_.again) {
       Exchange(thread);
       barrier_.ArriveAndWait([this] {
-        exchange_again_ = false;
+        exchange_.again = false;
         if (failed_.load()) return;
         if (const Status status = CheckPushed(); !status.ok()) Fail(status);
       });
@@ -519,45 +483,15 @@ model::FactorModel Training::Model(bool with_optimizer) const {
 
 ExchangeCost Training::MeasureExchange() const {
   const ps::Counters counters = setup_.client->counters();
-  return meter_.Read(RealClock::Get()->Now(), trained_.load(),
-                     counters.bytes_pushed + counters.bytes_pulled + counters.key_bytes);
-}
-
-void Training::Report(bool last) {
-  const uint64_t trained = trained_.load();
-  const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begun_).count();
-  const double rate = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
-  json::object progress{{"step", last && !drained_ ? own_total_ : std::min(trained, own_total_)},
-                        {"total", own_total_},
-                        {"rate", rate},
-                        {"unit", "examples"},
-                        {"phase", "train"}};
-  {
-    const MutexLock lock(mu_);
-    if (reported_.epoch > 0) {
-      const bool held_out = reported_.held_out.examples > 0;
-      progress["loss"] = held_out ? reported_.held_out.loss : reported_.train_loss;
-      for (const Metric& metric : MetricsOf(reported_.held_out)) {
-        if (metric.key == "auc" || metric.key == "r2" || metric.key == "accuracy")
-          progress[metric.key] = metric.value;
-      }
-    }
-  }
-  if (setup_.workers > 1) {
-    const ExchangeCost cost = MeasureExchange();
-    progress["exchange"] = cost.exchange + cost.waited;
-    progress["bytes_per_step"] = cost.bytes_per_example;
-  }
-  if (rate > 0)
-    progress["eta_s"] = static_cast<double>(own_total_ - std::min(own_total_, trained)) / rate;
-  setup_.reporter->Progress(progress);
+  return schedule_.MeasureCost(trained_.load(),
+                               counters.bytes_pushed + counters.bytes_pulled + counters.key_bytes);
 }
 
 Status Training::Monitor() {
   MutexLock lock(mu_);
   while (!done_.wait_for(lock, kReport, [this]() REQUIRES(mu_) { return running_ == 0; })) {
     lock.unlock();
-    Report(false);
+    report_.SendProgress(trained_.load(), false, MeasureExchange());
     lock.lock();
   }
   return status_;
@@ -565,15 +499,15 @@ Status Training::Monitor() {
 
 Status Training::Run(std::vector<Position> from) {
   threads_.resize(train_.size());
-  epoch_ = UINT64_MAX;
+  at_.epoch = UINT64_MAX;
   for (size_t i = 0; i < threads_.size(); ++i) {
     threads_[i].index = i;
     threads_[i].at = from[i];
-    epoch_ = std::min(epoch_, from[i].epoch);
+    at_.epoch = std::min(at_.epoch, from[i].epoch);
   }
   TRY(CheckStart());
-  TRY(validation_.Recall(epoch_));
-  ended_ = epoch_ >= validation_.epochs();
+  TRY(validation_.Recall(at_.epoch));
+  ended_ = at_.epoch >= validation_.epochs();
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
   if (setup_.workers > 1) TRY(exchange_lock_.Connect());
   // No worker pushes before all have begun from the same state.
@@ -588,7 +522,7 @@ Status Training::Run(std::vector<Position> from) {
   const Status trained = Monitor();
   for (std::thread& thread : threads) thread.join();
   TRY(trained);
-  Report(true);
+  report_.SendProgress(trained_.load(), !drained_, MeasureExchange());
   return Status::Ok();
 }
 

@@ -10,29 +10,21 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
-#include "learn/sparse/exchange/exchange_meter.h"
+#include "learn/sparse/exchange/example_order.h"
+#include "learn/sparse/exchange/exchange_schedule.h"
 #include "learn/sparse/exchange/replay_example.h"
 #include "learn/sparse/exchange/state_table.h"
 #include "learn/sparse/exchange/thread_barrier.h"
 #include "learn/sparse/exchange/ticket_lock.h"
-#include "learn/sparse/objective/quality.h"
 #include "learn/sparse/position.h"
+#include "learn/sparse/training_report.h"
 #include "learn/sparse/validation.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
-
-// What was measured at an epoch's end.
-struct EpochQuality {
-  uint64_t epoch = 0;     // from 1
-  double train_loss = 0;  // of this worker: each example before it was learnt from; LossOf
-  Quality held_out;       // examples 0: there are none
-  Quality validation;     // likewise; of this worker
-};
 
 // That a training diverged, as `what` shows, which is no finite number.
 Status Diverged(std::string_view what);
@@ -68,11 +60,7 @@ class Training {
   struct Thread {
     size_t index = 0;
     Position at;
-    uint64_t ordered_epoch = UINT64_MAX;  // that `order` is of
-    std::vector<uint32_t> order;
-    std::vector<uint32_t> before;       // of the epoch before it; empty: not trained in this life
-    uint64_t drawn_epoch = UINT64_MAX;  // that `after` is of
-    std::vector<uint32_t> after;        // drawn before its time
+    ExampleOrder order;
     Scratch scratch;
     double loss = 0;           // since the epoch began
     double losses = 0;         // their weights
@@ -81,13 +69,30 @@ class Training {
     Status status;
   };
 
+  // Where the training is, for all threads.
+  struct EpochRound {
+    uint64_t rounds = 1;  // of an epoch
+    uint64_t clocks = 1;  // likewise: how often the others hear how far this worker is
+    uint64_t epoch = 0;
+    uint64_t round = 0;
+    uint64_t clock = 0;  // that they have heard
+  };
+  // The exchange that follows the last round.
+  struct UnderWay {
+    bool due = false;
+    bool again = false;
+    bool extend = false;  // another round is trained before the exchange ends
+    int tries = 0;
+    uint64_t unmet = 0;  // examples, when it began
+  };
+
   uint64_t Rounds() const;
+  OrderKey KeyOf(const Thread& thread, uint64_t epoch) const;
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   // Whether it is measured when exchanges are worth their time; else one follows every round.
   bool IsPaced() const {
     return setup_.workers > 1 && setup_.params.rounds == 0 && !setup_.params.deterministic;
   }
-  void ShuffleExamples(Thread& thread);
   void NeedNextExamples(Thread& thread);
   void RunThread(Thread& thread);
   // A want of memory in it fails the training.
@@ -96,7 +101,7 @@ class Training {
   void TrainRound(Thread& thread);
   void PlanRound();
   void EndRound();
-  bool IsExchangeDue(TimePoint now);
+  bool IsExchangeDue();
   bool TryExchangeLock();
   Status RepairServers();
   uint64_t UnexchangedExamples() const;
@@ -119,7 +124,6 @@ class Training {
   Status CheckStart() const;
   Status AwaitStragglers(uint64_t clock);
   void Fail(const Status& status);
-  void Report(bool last);
   Status Monitor();
 
   const WorkerSetup& setup_;
@@ -128,12 +132,10 @@ class Training {
   Validation validation_;
   StateTable* const table_;
   TicketLock exchange_lock_;
-  const uint64_t rounds_;
-  const uint64_t clocks_;     // of an epoch: how often the others hear how far this worker is
-  const uint64_t own_total_;  // examples over all epochs
+  const uint64_t own_total_;             // examples over all epochs
   const uint64_t features_per_example_;  // of all classes
-  const TimePoint begun_;
-  ExchangeMeter meter_;
+  ExchangeSchedule schedule_;
+  TrainingReport report_;
 
   std::vector<Thread> threads_;
   ThreadBarrier barrier_;
@@ -141,34 +143,17 @@ class Training {
   std::atomic<bool> failed_{false};
 
   // Changed only while all threads meet.
-  uint64_t epoch_ = 0;
-  uint64_t round_ = 0;
-  bool exchange_ = false;
+  EpochRound at_;
+  UnderWay exchange_;
   bool ended_ = false;
   bool drained_ = false;
-  bool must_exchange_ = false;  // the exchange must not be later
   bool last_ = false;
-  bool exchange_again_ = false;
-  bool extend_ = false;  // another round is trained before the exchange ends
-  int exchange_tries_ = 0;
-  uint64_t clock_ = 0;
-  TimePoint began_{};    // the exchange under way
-  TimePoint fetched_{};  // when its first half had ended; none: it has not
-  Duration in_turn_{};   // what was trained between its halves
-  Duration turn_{};      // of the last one, as long as others had to wait for it
-  uint64_t exchanges_ = 0;
-  uint64_t next_round_ = 0;  // at most so many examples until the next exchange
-  Duration waited_{};        // for the turn, before it
-  uint64_t unmet_ = 0;       // examples, when it began
-  TimePoint exchanged_{};    // the end of the last one, without what was waited since
-  Duration cost_{};          // of the last one
   std::vector<EpochQuality> curve_;
 
   Mutex mu_;
   CondVar done_;
   size_t running_ GUARDED_BY(mu_) = 0;
-  Status status_ GUARDED_BY(mu_);          // the first error
-  EpochQuality reported_ GUARDED_BY(mu_);  // the latest of curve_
+  Status status_ GUARDED_BY(mu_);  // the first error
 };
 
 }  // namespace shoal::learn::sparse

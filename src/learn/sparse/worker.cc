@@ -44,16 +44,17 @@ FeatureExtent WithDefaults(const CommonParams& params, FeatureExtent seen) {
   return seen;
 }
 
-Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uint64_t parts,
+Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part,
+                                  const data::Division& division,
                                   const std::vector<LoadedShard>& shards,
                                   const DataMeaning& meaning) {
   PartSummary share;
   share.corpus = corpus.fingerprint();
   share.files = corpus.files().size();
   share.part = part;
-  share.parts = parts;
-  TRY_ASSIGN(share.begin, corpus.FindBoundary(part, parts));
-  TRY_ASSIGN(share.end, corpus.FindBoundary(part + 1, parts));
+  share.parts = division.parts;
+  share.blocks = division.blocks;
+  TRY_ASSIGN(share.ranges, corpus.RangesOf(part, division));
   for (const LoadedShard& shard : shards) {
     share.examples += shard.set.size();
     share.extent.features = std::max(share.extent.features, shard.set.feature_end);
@@ -88,10 +89,11 @@ Status SplitData(const WorkerSetup& setup, Data* data) {
 Result<Data> ReadData(WorkerSetup& setup) {
   setup.reporter->Progress({{"phase", "read"}, {"unit", "examples"}});
   const auto threads = static_cast<uint64_t>(setup.params.threads);
-  const auto workers = static_cast<uint64_t>(setup.workers);
   TRY_ASSIGN(const data::Corpus whole, OpenExamples(setup.sources, setup.format));
+  TRY_ASSIGN(const data::Division division, AgreedDivision(setup, whole));
   TRY_ASSIGN(setup.part, AgreeOnParts({.index = setup.index,
                                        .workers = setup.workers,
+                                       .blocks = division.blocks,
                                        .fixed = setup.params.deterministic,
                                        .data_cache = &setup.data_cache,
                                        .client = setup.client,
@@ -99,9 +101,10 @@ Result<Data> ReadData(WorkerSetup& setup) {
                                        .stop = setup.stop},
                                       whole));
   const uint64_t part = setup.part.own;
-  TRY_ASSIGN(const CachedCorpus near,
-             CacheWorkerPart(whole, {static_cast<uint64_t>(setup.index), part, 1, workers},
-                             setup.data_cache, *setup.reporter));
+  TRY_ASSIGN(const CachedCorpus near, CacheWorkerPart(whole,
+                                                      {static_cast<uint64_t>(setup.index), part, 1,
+                                                       division.parts, division.blocks},
+                                                      setup.data_cache, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
   Data data;
   TRY_ASSIGN(data.options, OptionsOf(setup.params, setup.format, corpus, true));
@@ -111,7 +114,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
     TRY(CheckSameColumns(setup.params.from, *setup.meaning.base->columns,
                          data.options.csv->schema));
   const bool rows = setup.normalization == Normalization::kRows;
-  TRY_ASSIGN(data.train, LoadShards(corpus, part, workers, threads, data.options, rows));
+  TRY_ASSIGN(data.train, LoadShards(corpus, part, division, threads, data.options, rows));
   for (LoadedShard& shard : data.train) {
     const bool indexed = !shard.set.classes.empty() ||
                          (setup.meaning.base != nullptr && setup.meaning.base->columns);
@@ -119,7 +122,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
       TRY(data::IndexLabels(&shard.set));
   }
   TRY(SplitData(setup, &data));
-  TRY_ASSIGN(setup.share, SummarizePart(whole, part, workers, data.train, setup.meaning));
+  TRY_ASSIGN(setup.share, SummarizePart(whole, part, division, data.train, setup.meaning));
   data.corpus = corpus;
   return data;
 }
@@ -137,7 +140,7 @@ Status HashForClasses(WorkerSetup& setup, bool chosen, Data* data) {
   const bool rows = setup.normalization == Normalization::kRows;
   data->train.clear();
   TRY_ASSIGN(data->train,
-             LoadShards(*data->corpus, setup.part.own, static_cast<uint64_t>(setup.workers),
+             LoadShards(*data->corpus, setup.part.own, setup.share.division(),
                         static_cast<uint64_t>(setup.params.threads), data->options, rows));
   TRY(SplitData(setup, data));
   for (auto* const shards : {&data->train, &data->validation, &data->held_out}) {
@@ -185,7 +188,7 @@ Result<std::vector<LoadedShard>> ReadAsTrained(const WorkerSetup& setup,
   TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, corpus, true));
   const auto threads = static_cast<uint64_t>(setup.params.threads);
   const bool rows = setup.normalization == Normalization::kRows;
-  TRY_ASSIGN(std::vector<LoadedShard> shards, LoadShards(corpus, 0, 1, threads, own, rows));
+  TRY_ASSIGN(std::vector<LoadedShard> shards, LoadShards(corpus, 0, {}, threads, own, rows));
   for (LoadedShard& shard : shards) TRY(NameHeldOutLabels(setup.meaning.target, &shard.set));
   return shards;
 }

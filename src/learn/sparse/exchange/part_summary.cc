@@ -12,13 +12,15 @@
 #include "data/examples/classes.h"
 #include "data/examples/examples.h"
 #include "learn/coordination/shared_blobs.h"
+#include "learn/sparse/dataset.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr uint32_t kVersion =
-    3;  // of checkpoints of earlier releases: 1 had no columns, 2 no counts
+// Of checkpoints of earlier releases: 1 had no columns, 2 no counts, 3 no blocks.
+constexpr uint32_t kVersion = 4;
+constexpr uint32_t kMaxRanges = 1024;
 constexpr uint32_t kMaxPartClasses = 4096;
 constexpr const char* kPrefix = "share/";
 constexpr auto kPoll = std::chrono::milliseconds(2);
@@ -105,6 +107,29 @@ void WriteColumn(const data::ColumnSummary& column, ByteWriter* writer) {
     writer->Put(count);
 }
 
+// Of a part before version 4, which was one range.
+bool ReadOnlyRange(ByteReader* reader, PartSummary* share) {
+  data::ShardRange& range = share->ranges.emplace_back();
+  for (uint64_t* const number :
+       {&range.begin.file, &range.begin.position, &range.end.file, &range.end.position}) {
+    if (!reader->Get(number).ok()) return false;
+  }
+  if (range.begin == range.end) share->ranges.clear();
+  return true;
+}
+
+// What version 4 has added.
+bool ReadRanges(ByteReader* reader, PartSummary* share) {
+  uint32_t ranges = 0;
+  if (!reader->Get(&share->blocks).ok() || share->blocks == 0 || share->blocks > kMaxRanges ||
+      !reader->Get(&ranges).ok() || ranges > kMaxRanges)
+    return false;
+  for (uint32_t i = 0; i < ranges; ++i) {
+    if (!ReadOnlyRange(reader, share) || share->ranges.size() != i + 1) return false;
+  }
+  return true;
+}
+
 // What version 3 has added.
 bool ReadLabelPart(ByteReader* reader, PartSummary* share) {
   uint32_t counts = 0;
@@ -155,8 +180,7 @@ std::string EncodePartSummary(const PartSummary& share) {
   ByteWriter writer(&bytes);
   writer.Put(kVersion);
   for (const uint64_t number :
-       {share.corpus, share.files, share.part, share.parts, share.begin.file, share.begin.position,
-        share.end.file, share.end.position, share.examples, share.extent.features})
+       {share.corpus, share.files, share.part, share.parts, share.examples, share.extent.features})
     writer.Put(number);
   writer.Put(share.extent.fields);
   writer.Put(static_cast<uint32_t>(share.columns.size()));
@@ -167,6 +191,12 @@ std::string EncodePartSummary(const PartSummary& share) {
   for (const uint64_t count : share.class_counts) writer.Put(count);
   WriteColumn(share.labels, &writer);
   WriteColumn(share.weights, &writer);
+  writer.Put(share.blocks);
+  writer.Put(static_cast<uint32_t>(share.ranges.size()));
+  for (const auto& [begin, end] : share.ranges) {
+    for (const uint64_t number : {begin.file, begin.position, end.file, end.position})
+      writer.Put(number);
+  }
   return bytes;
 }
 
@@ -175,13 +205,15 @@ Result<PartSummary> DecodePartSummary(std::string_view bytes, std::string_view n
   ByteReader reader(bytes);
   uint32_t version = 0;
   bool good = reader.Get(&version).ok() && version >= 1 && version <= kVersion;
-  for (uint64_t* const number : {&share.corpus, &share.files, &share.part, &share.parts,
-                                 &share.begin.file, &share.begin.position, &share.end.file,
-                                 &share.end.position, &share.examples, &share.extent.features})
+  for (uint64_t* const number : {&share.corpus, &share.files, &share.part, &share.parts})
+    good = good && reader.Get(number).ok();
+  if (version < 4) good = good && ReadOnlyRange(&reader, &share);
+  for (uint64_t* const number : {&share.examples, &share.extent.features})
     good = good && reader.Get(number).ok();
   good = good && reader.Get(&share.extent.fields).ok();
   if (version > 1) good = good && ReadCsvPart(&reader, &share);
   if (version > 2) good = good && ReadLabelPart(&reader, &share);
+  if (version > 3) good = good && ReadRanges(&reader, &share);
   good = good && reader.remaining() == 0 && share.extent.features <= data::kMaxFeature + 1 &&
          share.extent.fields <= data::kMaxFields;
   if (good) return share;
@@ -189,7 +221,12 @@ Result<PartSummary> DecodePartSummary(std::string_view bytes, std::string_view n
 }
 
 Status CheckPartSummaries(std::span<const PartSummary> shares) {
-  std::vector<const PartSummary*> in_order(shares.size());
+  struct OwnedRange {
+    data::ShardRange range;
+    uint64_t part;
+  };
+  std::vector<bool> taken(shares.size());
+  std::vector<OwnedRange> in_order;
   for (size_t worker = 0; worker < shares.size(); ++worker) {
     const PartSummary& share = shares[worker];
     if (share.corpus != shares[0].corpus || share.files != shares[0].files) {
@@ -198,28 +235,43 @@ Status CheckPartSummaries(std::span<const PartSummary> shares) {
           "files differ between them; give all of them the same files",
           worker));
     }
-    if (share.parts != shares.size() || share.part >= shares.size() ||
-        in_order[share.part] != nullptr) {
+    if (share.parts != shares.size() || share.part >= shares.size() || taken[share.part]) {
       return FailedPrecondition(fmt::format(
           "worker {} has part {} of {} of the data, expected one of {} that no other worker has",
           worker, share.part, share.parts, shares.size()));
     }
-    in_order[share.part] = &share;
+    taken[share.part] = true;
+    for (const data::ShardRange& range : share.ranges) in_order.push_back({range, share.part});
   }
+  std::ranges::stable_sort(in_order, {}, [](const OwnedRange& one) { return one.range.begin; });
   data::ShardBoundary at;
-  for (const PartSummary* const share : in_order) {
-    if (share->begin != at) {
+  for (const auto& [range, part] : in_order) {
+    if (range.begin != at) {
       return FailedPrecondition(fmt::format(
           "part {} of the data begins at {}, expected {} where the part before it ends; give all "
           "workers the same files",
-          share->part, Text(share->begin), Text(at)));
+          part, Text(range.begin), Text(at)));
     }
-    at = share->end;
+    at = range.end;
   }
   if (shares.empty() || at == data::ShardBoundary{shares[0].files, 0}) return Status::Ok();
   return FailedPrecondition(
       fmt::format("the parts of the data end at {}, expected the end of its {} files", Text(at),
                   shares[0].files));
+}
+
+Result<data::Division> AgreedDivision(const WorkerSetup& setup, const data::Corpus& corpus) {
+  const auto workers = static_cast<uint64_t>(setup.workers);
+  if (workers == 1) return data::Division{};
+  TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kPrefix));
+  for (const std::string& name : names) {
+    const Result<std::string> bytes = setup.client->GetBlob(name);
+    if (bytes.status().code() == Code::kNotFound) continue;
+    TRY(bytes.status());
+    TRY_ASSIGN(const PartSummary share, DecodePartSummary(*bytes, name));
+    return data::Division{workers, share.blocks};
+  }
+  return DivisionFor(corpus, setup.format, workers, setup.data_cache.keep == CacheMode::kOn);
 }
 
 Status PublishPartSummary(const WorkerSetup& setup) {

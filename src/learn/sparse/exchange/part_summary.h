@@ -32,8 +32,8 @@ struct PartSummary {
   uint64_t files = 0;   // in the corpus
   uint64_t part = 0;    // of `parts`, as many as there are workers
   uint64_t parts = 1;
-  data::ShardBoundary begin;
-  data::ShardBoundary end;
+  uint64_t blocks = 1;                   // data::Division
+  std::vector<data::ShardRange> ranges;  // of the part, in order
   uint64_t examples = 0;
   FeatureExtent extent;
   std::vector<data::ColumnSummary> columns = {};  // of csv with raw columns, in the file's order
@@ -41,6 +41,7 @@ struct PartSummary {
   std::vector<uint64_t> class_counts = {};        // examples of each, or of labels 0 and 1
   data::ColumnSummary labels = {};                // that are numbers
   data::ColumnSummary weights = {};               // of examples that have some
+  data::Division division() const { return {parts, blocks}; }
   bool operator==(const PartSummary&) const = default;
 };
 
@@ -62,6 +63,10 @@ Result<PartSummary> DecodePartSummary(std::string_view bytes, std::string_view n
 
 // FailedPrecondition unless the shares, by worker, are of the same files and make up all of them.
 Status CheckPartSummaries(std::span<const PartSummary> shares);
+
+// How a training by several workers divides the data: as those have that have begun with it, else
+// by DivisionFor (dataset.h). Errors of the client.
+Result<data::Division> AgreedDivision(const WorkerSetup& setup, const data::Corpus& corpus);
 
 // Tells the servers setup.share; setup.shared_blobs tells one that comes back empty again.
 // Nothing for a worker alone without checkpoints.

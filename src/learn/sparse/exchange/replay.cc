@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "learn/sparse/merge_kernels.h"
-#include "learn/sparse/merge_kernels_scalar.h"
+#include "learn/sparse/exchange/merge_kernels.h"
+#include "learn/sparse/exchange/merge_kernels_scalar.h"
 
 namespace shoal::learn::sparse {
 namespace {

@@ -13,8 +13,8 @@
 #include "learn/ffm/learner.h"
 #include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
+#include "learn/sparse/exchange/merge_kernels.h"
 #include "learn/sparse/exchange/replay_example.h"
-#include "learn/sparse/merge_kernels.h"
 #include "learn/sparse/test_examples.h"
 
 namespace shoal::learn::sparse {

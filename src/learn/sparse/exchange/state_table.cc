@@ -9,7 +9,7 @@
 #include <deque>
 #include <utility>
 
-#include "learn/sparse/merge_kernels_scalar.h"
+#include "learn/sparse/exchange/merge_kernels_scalar.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
@@ -95,7 +95,14 @@ Status StateTable::Connect() {
   spec.rows = layout_.rows;
   spec.dim = static_cast<uint32_t>(layout_.floats);
   spec.optimizer.kind = ps::OptimizerKind::kCombine;
-  TRY_ASSIGN(table_, client_->CreateTable(spec, kTimeout));
+  const Result<ps::TableRef> created = client_->CreateTable(spec, kTimeout);
+  if (created.status().code() == Code::kAlreadyExists) {
+    return FailedPrecondition(
+        "the servers hold the state of this training in rows of another shape, as a checkpoint of "
+        "an earlier release has them, which cannot be continued; delete the checkpoint and run the "
+        "job anew, or let the release that began it finish it");
+  }
+  TRY_ASSIGN(table_, created);
   base_ = Allocate();
   shift_ = Allocate();
   if (base_ == nullptr || shift_ == nullptr)

@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/sparse/exchange/merge_kernels.h"
 #include "learn/sparse/exchange/replay.h"
 #include "learn/sparse/learner.h"
-#include "learn/sparse/merge_kernels.h"
 #include "ps/client/client.h"
 
 namespace shoal::learn::sparse {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "learn/sparse/exchange/merge_kernels.h"
 #include "learn/sparse/exchange/replay.h"
 #include "learn/sparse/learner.h"
-#include "learn/sparse/merge_kernels.h"
 
 namespace shoal::learn::sparse {
 

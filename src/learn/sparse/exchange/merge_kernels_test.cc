@@ -1,4 +1,4 @@
-#include "learn/sparse/merge_kernels.h"
+#include "learn/sparse/exchange/merge_kernels.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

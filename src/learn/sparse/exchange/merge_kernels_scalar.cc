@@ -1,6 +1,6 @@
-#include "learn/sparse/merge_kernels_scalar.h"
+#include "learn/sparse/exchange/merge_kernels_scalar.h"
 
-#include "learn/sparse/merge_kernels.h"
+#include "learn/sparse/exchange/merge_kernels.h"
 
 namespace shoal::learn::sparse {
 namespace {

@@ -1,15 +1,15 @@
 // Compiled once for each instruction set by foreach_target.h, which includes this file again and
 // again.
-#include "learn/sparse/merge_kernels.h"
+#include "learn/sparse/exchange/merge_kernels.h"
 
 #include <algorithm>
 
-#include "learn/sparse/merge_kernels_scalar.h"
+#include "learn/sparse/exchange/merge_kernels_scalar.h"
 
 // AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "learn/sparse/merge_kernels.cc"
+#define HWY_TARGET_INCLUDE "learn/sparse/exchange/merge_kernels.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
