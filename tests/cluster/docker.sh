@@ -52,6 +52,7 @@ chmod 755 "$scratch/daemon"
 take_down() {
   local code=$? pid file
   trap - EXIT
+  trap "" INT TERM # until all is down
   set +e
   [ -S "$scratch/docker.sock" ] && python3 -B "$here/docker_test.py" --remove-all >/dev/null 2>&1 || true
   "$scratch/daemon" stop || true

@@ -97,6 +97,7 @@ chmod 755 "$scratch/cluster"
 take_down() {
   local code=$? n pid file sandbox
   trap - EXIT
+  trap "" INT TERM # until all is down
   set +e
   if [ -n "${SHOAL_KEEP_LOGS:-}" ]; then mkdir -p "$SHOAL_KEEP_LOGS"; cp "$scratch"/log/* "$SHOAL_KEEP_LOGS"; fi
   for n in 1 2; do "$scratch/cluster" end "kubelet-$n" TERM; done
@@ -198,6 +199,7 @@ launcher=${SHOAL_LAUNCHER:-$SHOAL_BIN-task}
 make_disk() {
   mkdir "$1/faults"
   mount -t tmpfs -o "size=$SHOAL_TEST_KUBE_DISK,mode=0755" none "$1/root"
+  mount --make-shared "$1/root" # else a kubelet mounts it over itself, and hides what is mounted in it
   mkdir "$1"/root/{lower,pods}
   nohup setsid "$scratch/faulty_fs" "$1/root/lower" "$1/root/pods" "$1/faults" >>"$scratch/log/disks.log" 2>&1 </dev/null &
   for _ in $(seq 100); do ! mountpoint -q "$1/root/pods" || return 0; sleep 0.05; done

@@ -34,6 +34,7 @@ while True:
 take_down() {
   local code=$? file
   trap - EXIT
+  trap "" INT TERM # until all is down
   scancel --quiet --user=root 2>/dev/null || true
   [ ! -x "$scratch/node" ] || "$scratch/node" kill all || true
   for file in "$scratch"/run/*.pid "$scratch"/munge/pid; do

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -358,13 +359,24 @@ class Agent {
     if (!spec.incarnations.empty()) StartStep(std::move(spec), nodes, overlap);
   }
 
+  // Like WriteFileAtomically. Tries again, for 10 s, while the disk is full or fails (ADR 141).
+  static Status WriteStepFile(const std::string& path, const std::string& text) {
+    constexpr int kTries = 100;
+    for (int tries = 1;; ++tries) {
+      const Status written = WriteFileAtomically(path, text, 0600, false);
+      const bool may_pass =
+          written.code() == Code::kResourceExhausted || written.code() == Code::kUnknown;
+      if (written.ok() || !may_pass || tries == kTries) return written;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
   void StartStep(StepSpec spec, const std::string& nodes, bool overlap) {
     const fs::path base = EngineDir(job_dir_) / ("step-" + std::to_string(step_number_++));
     spec.file = base.string() + ".json";
-    Status written =
-        WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.incarnations)), 0600, false);
+    Status written = WriteStepFile(spec.file, EncodeRecords(RecordsOf(spec.incarnations)));
     if (!nodes.empty()) {
-      if (written.ok()) written = WriteFileAtomically(base.string() + ".nodes", nodes, 0600, false);
+      if (written.ok()) written = WriteStepFile(base.string() + ".nodes", nodes);
       const AgentTask& first = *table_.Find(spec.incarnations[0].key);
       spec.words =
           StepArgv(first.task.resources, spec.incarnations.size(), base.string() + ".nodes",

@@ -135,7 +135,9 @@ Result<std::string> RenderScript(const DesiredJob& desired, const std::vector<Ce
       "#!/bin/sh\n{}dir={}\n"
       "# Every node of the allocation must see it.\n"
       "[ -r \"$dir/engine/orders.json\" ] || exit {}\n"
-      "exec {} slurm agent \"$dir\" 2>>\"$dir/engine/slurm.log\"\n",
+      "# A log that cannot be opened is no reason to end: `command` keeps the shell alive.\n"
+      "command exec 2>>\"$dir/engine/slurm.log\"\n"
+      "exec {} slurm agent \"$dir\"\n",
       lines, Quoted(desired.job_dir), kDirectoryNotSeen, Quoted(program));
 }
 

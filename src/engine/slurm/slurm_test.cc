@@ -252,6 +252,23 @@ TEST(Script, AsksForWhatTheJobFileSays) {
   EXPECT_FALSE(RenderScript(job, *plan, "/shoal").ok());
 }
 
+TEST(Script, StartsTheAgentThoughItsLogCannotBeOpened) {
+  const TempDir dir = TempDir::Create("script").value();
+  std::filesystem::create_directories(dir.path() / "engine" / "slurm.log");  // no file
+  ASSERT_TRUE(WriteFileAtomically(dir.path() / "engine" / "orders.json", "{}", 0600).ok());
+  const auto agent = dir.path() / "agent";
+  const std::string started = (dir.path() / "started").string();
+  ASSERT_TRUE(WriteFileAtomically(agent, "#!/bin/sh\n: >" + started + "\n", 0700).ok());
+  DesiredJob job = HeterogeneousJob();
+  job.job_dir = dir.path();
+  const auto script = RenderScript(job, PlanComponents(job).value(), agent);
+  ASSERT_TRUE(script.ok()) << script.status().message();
+  const auto file = dir.path() / "batch.sh";
+  ASSERT_TRUE(WriteFileAtomically(file, *script, 0700).ok());
+  EXPECT_EQ(std::system(file.c_str()), 0);  // NOLINT: the test's own file
+  EXPECT_TRUE(std::filesystem::exists(started));
+}
+
 TEST(Script, AComponentHasLinesOfItsOwn) {
   const DesiredJob job = HeterogeneousJob();
   const std::string script = RenderScript(job, PlanComponents(job).value(), "/opt/shoal").value();

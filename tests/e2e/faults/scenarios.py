@@ -93,7 +93,7 @@ class Scenario:
     def judge(self, baseline, exit_code, fault, said):
         """Sentences about what is wrong with the end of the job, and whether it succeeded. `said`: what the command printed."""
         verdict = self.home.verdict()
-        if not verdict and (fault.journal_counts or not self.engine.shares_files):
+        if not verdict and (fault.journal_counts or self.engine.name != "local"):
             verdict = self.home.stored_end()
         state, reason = verdict.get("state"), str(verdict.get("reason"))
         if state is None:
