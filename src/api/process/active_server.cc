@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "api/catalog/catalog_services.h"
+#include "api/models/model_registrar.h"
+#include "api/models/team_models.h"
 #include "api/oidc/sign_in.h"
 #include "api/operator/operator.h"
 #include "api/people/people.h"
@@ -34,7 +36,10 @@ constexpr size_t kRunBytes = 8;
 class LeadingServer final : public ActiveServer {
  public:
   explicit LeadingServer(const ActiveServerOptions& options)
-      : options_(options), server_(*options.server), home_(server_.state) {}
+      : options_(options),
+        server_(*options.server),
+        home_(server_.state),
+        models_(server_.state / kModelsFolder, server_.clock) {}
   // In the opposite order of the start.
   ~LeadingServer() override {
     operator_.reset();
@@ -42,6 +47,7 @@ class LeadingServer final : public ActiveServer {
     rest_.reset();
     schedules_.reset();
     groups_.reset();
+    registrar_.reset();
     observability_.reset();
     followers_.reset();
     if (catalog_) catalog_->Unfollow();
@@ -62,6 +68,8 @@ class LeadingServer final : public ActiveServer {
     TRY_ASSIGN(observability_,
                ObservabilityServices::Start({&server_, options_.store, supervisor_.get(),
                                              secrets_.get(), policies_.get(), home_}));
+    TRY_ASSIGN(registrar_, ModelRegistrar::Start(
+                               {options_.store, engines_.get(), &models_, server_.clock, home_}));
     return StartOperator();
   }
 
@@ -281,6 +289,7 @@ class LeadingServer final : public ActiveServer {
     backend.supervisor = supervisor_.get();
     backend.engines = engines_.get();
     AddCatalog(&backend);
+    backend.models = &models_;
     backend.policies = policies_.get();
     backend.secrets = secrets_.get();
     backend.groups = groups_.get();
@@ -313,6 +322,7 @@ class LeadingServer final : public ActiveServer {
   const ActiveServerOptions options_;
   const ServerOptions& server_;
   const controller::StateHome home_;
+  TeamModels models_;
   std::unique_ptr<People> people_;
   std::unique_ptr<Policies> policies_;
   std::unique_ptr<SignIn> sign_in_;
@@ -329,6 +339,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;
   std::unique_ptr<ObservabilityServices> observability_;
+  std::unique_ptr<ModelRegistrar> registrar_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<Operator> operator_;

@@ -43,6 +43,7 @@ class Lineage;
 class LogForwarder;
 class Readiness;
 class SignIn;
+class TeamModels;
 class Uploads;
 class WebhookDispatcher;
 class Webhooks;
@@ -83,6 +84,7 @@ struct Backend {
   Policies* policies = nullptr;
   controller::SecretVault* secrets = nullptr;
   CatalogParts tables;
+  TeamModels* models = nullptr;
   controller::JobGroups* groups = nullptr;
   controller::JobSchedules* schedules = nullptr;
   Followers* followers = nullptr;
