@@ -28,7 +28,7 @@ constexpr int kNoContent = 204;
 // Calls `act` with the registry of the request's team; its error is the answer.
 template <typename Act>
 void WithModels(const Backend& backend, const CallPtr& call, const Act& act) {
-  const auto models = backend.models->Of(call->team);
+  const auto models = backend.tables.models->Of(call->team);
   const Status done = models.ok() ? act(*models) : models.status();
   if (!done.ok()) call->answer(Problem(done));
 }

@@ -39,7 +39,7 @@ class LeadingServer final : public ActiveServer {
       : options_(options),
         server_(*options.server),
         home_(server_.state),
-        models_(server_.state / kModelsFolder, server_.clock) {}
+        models_{{server_.state / kModelsFolder, server_.clock}, nullptr} {}
   // In the opposite order of the start.
   ~LeadingServer() override {
     operator_.reset();
@@ -47,7 +47,7 @@ class LeadingServer final : public ActiveServer {
     rest_.reset();
     schedules_.reset();
     groups_.reset();
-    registrar_.reset();
+    models_.registrar.reset();
     observability_.reset();
     followers_.reset();
     if (catalog_) catalog_->Unfollow();
@@ -68,8 +68,8 @@ class LeadingServer final : public ActiveServer {
     TRY_ASSIGN(observability_,
                ObservabilityServices::Start({&server_, options_.store, supervisor_.get(),
                                              secrets_.get(), policies_.get(), home_}));
-    TRY_ASSIGN(registrar_, ModelRegistrar::Start(
-                               {options_.store, engines_.get(), &models_, server_.clock, home_}));
+    TRY_ASSIGN(models_.registrar, ModelRegistrar::Start({options_.store, engines_.get(),
+                                                         &models_.teams, server_.clock, home_}));
     return StartOperator();
   }
 
@@ -99,6 +99,11 @@ class LeadingServer final : public ActiveServer {
   const std::vector<std::string>& attached() const override { return attached_; }
 
  private:
+  struct Models {
+    TeamModels teams;
+    std::unique_ptr<ModelRegistrar> registrar;
+  };
+
   Status MakePeople() {
     people_ = std::make_unique<People>(&options_.store->records(), server_.clock);
     policies_ = std::make_unique<Policies>(&options_.store->records(), server_.clock);
@@ -204,7 +209,7 @@ class LeadingServer final : public ActiveServer {
 
   void AddCatalog(Backend* backend) {
     backend->people = people_.get();
-    backend->tables = {catalog_->catalog(), catalog_->lineage(), catalog_->gates(),
+    backend->tables = {catalog_->catalog(), catalog_->lineage(), catalog_->gates(), &models_.teams,
                        server_.gate_address};
   }
 
@@ -289,7 +294,6 @@ class LeadingServer final : public ActiveServer {
     backend.supervisor = supervisor_.get();
     backend.engines = engines_.get();
     AddCatalog(&backend);
-    backend.models = &models_;
     backend.policies = policies_.get();
     backend.secrets = secrets_.get();
     backend.groups = groups_.get();
@@ -322,7 +326,7 @@ class LeadingServer final : public ActiveServer {
   const ActiveServerOptions options_;
   const ServerOptions& server_;
   const controller::StateHome home_;
-  TeamModels models_;
+  Models models_;
   std::unique_ptr<People> people_;
   std::unique_ptr<Policies> policies_;
   std::unique_ptr<SignIn> sign_in_;
@@ -339,7 +343,6 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;
   std::unique_ptr<ObservabilityServices> observability_;
-  std::unique_ptr<ModelRegistrar> registrar_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<Operator> operator_;

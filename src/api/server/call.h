@@ -65,11 +65,12 @@ struct ServerStart {
   std::string version = {};  // of the program
 };
 
-// Tables, and who may read what of them (api/catalog).
+// Tables, and who may read what of them (api/catalog); models that were trained on them.
 struct CatalogParts {
   Catalog* catalog = nullptr;
   Lineage* lineage = nullptr;
   Gates* gates = nullptr;
+  TeamModels* models = nullptr;
   std::string gate_address = {};  // where tasks reach gates
 };
 
@@ -84,7 +85,6 @@ struct Backend {
   Policies* policies = nullptr;
   controller::SecretVault* secrets = nullptr;
   CatalogParts tables;
-  TeamModels* models = nullptr;
   controller::JobGroups* groups = nullptr;
   controller::JobSchedules* schedules = nullptr;
   Followers* followers = nullptr;
