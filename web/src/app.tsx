@@ -7,9 +7,12 @@ import { comeBack, RETURN } from "./lib/provider";
 import { go, usePlace } from "./lib/router";
 import { t } from "./lib/strings";
 import { AccountPage } from "./pages/account";
+import { DataPage } from "./pages/data";
 import { JobPage, NotFound } from "./pages/job";
 import { JobsPage } from "./pages/jobs";
+import { ModelsPage } from "./pages/models";
 import { NewJobPage } from "./pages/new_job";
+import { AuditPage, SecretsPage } from "./pages/people";
 import { QueuesPage, UsagePage } from "./pages/queues";
 import { SignIn } from "./pages/sign_in";
 import { Dialog, Link } from "./parts/controls";
@@ -38,7 +41,7 @@ export function App() {
   if (!checked) return null;
   if (!me) return <SignIn onSignedIn={setMe} error={error} />;
   const signOut = () => {
-    session.clear();
+    sessionStorage.clear(); // drafts too
     live.close();
     jobs.reset();
     setMe(undefined);
@@ -75,6 +78,8 @@ function Frame({ me, onSignOut }: { me: Me; onSignOut: () => void }) {
       else if (both === "gj") go("/jobs");
       else if (both === "gq") go("/queues");
       else if (both === "gu") go("/usage");
+      else if (both === "gm") go("/models");
+      else if (both === "gd") go("/data");
       else if (both === "n") go("/new");
     };
     window.addEventListener("keydown", onKey);
@@ -91,7 +96,15 @@ function Frame({ me, onSignOut }: { me: Me; onSignOut: () => void }) {
     ) : first === "jobs" && second && TABS.has(third) ? (
       <JobPage key={second} id={second} tab={third} place={place} />
     ) : first === "new" ? (
-      <NewJobPage />
+      <NewJobPage key={place.query.get("from") ?? ""} from={place.query.get("from") ?? ""} />
+    ) : first === "models" ? (
+      <ModelsPage me={me} place={place} />
+    ) : first === "data" ? (
+      <DataPage place={place} />
+    ) : first === "secrets" ? (
+      <SecretsPage me={me} place={place} />
+    ) : first === "audit" ? (
+      <AuditPage place={place} />
     ) : first === "queues" ? (
       <QueuesPage />
     ) : first === "usage" ? (
@@ -117,12 +130,26 @@ function Frame({ me, onSignOut }: { me: Me; onSignOut: () => void }) {
           <Link href="/new" current={first === "new"}>
             {t("newJob")}
           </Link>
+          <Link href="/models" current={first === "models"}>
+            {t("models")}
+          </Link>
+          <Link href="/data" current={first === "data"}>
+            {t("data")}
+          </Link>
           <Link href="/queues" current={first === "queues"}>
             {t("queues")}
           </Link>
           <Link href="/usage" current={first === "usage"}>
             {t("usage")}
           </Link>
+          <Link href="/secrets" current={first === "secrets"}>
+            {t("secrets")}
+          </Link>
+          {me.administrator && (
+            <Link href="/audit" current={first === "audit"}>
+              {t("audit")}
+            </Link>
+          )}
           <Link href="/account" current={first === "account"}>
             <bdi>{me.user}</bdi>
           </Link>

@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view kIndex = "index.html";
 constexpr int kNotModified = 304;
 // First segments of the addresses that the page answers (web/src/app.tsx).
-constexpr std::array<std::string_view, 6> kPages = {"jobs",  "new",     "queues",
-                                                    "usage", "account", "signed-in"};
+constexpr std::array<std::string_view, 10> kPages = {
+    "jobs", "new", "models", "data", "queues", "usage", "secrets", "audit", "account", "signed-in"};
 // Nothing but this server's own files runs, is shown or is asked; no other page frames this one.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

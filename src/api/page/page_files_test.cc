@@ -34,8 +34,14 @@ std::string Value(const net::HttpServerReply& reply, const std::string& name) {
 
 TEST(PageFiles, AddressesOfThePageGetItsIndex) {
   const PageFiles page(kFiles);
-  for (const std::vector<std::string>& path :
-       {std::vector<std::string>{}, {"jobs"}, {"jobs", "a-1", "logs"}, {"queues"}}) {
+  for (const std::vector<std::string>& path : {std::vector<std::string>{},
+                                               {"jobs"},
+                                               {"jobs", "a-1", "logs"},
+                                               {"queues"},
+                                               {"models", "ages"},
+                                               {"data", "shop.people"},
+                                               {"secrets"},
+                                               {"audit"}}) {
     const auto reply = page.Reply(Get(path));
     ASSERT_TRUE(reply.has_value());
     EXPECT_EQ(reply->status, 200);

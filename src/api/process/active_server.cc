@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "api/catalog/catalog_services.h"
+#include "api/models/model_registrar.h"
+#include "api/models/team_models.h"
 #include "api/oidc/sign_in.h"
 #include "api/operator/operator.h"
 #include "api/people/people.h"
@@ -35,7 +37,10 @@ constexpr size_t kRunBytes = 8;
 class LeadingServer final : public ActiveServer {
  public:
   explicit LeadingServer(const ActiveServerOptions& options)
-      : options_(options), server_(*options.server), home_(server_.state) {}
+      : options_(options),
+        server_(*options.server),
+        home_(server_.state),
+        models_{{server_.state / kModelsFolder, server_.clock}, nullptr} {}
   // In the opposite order of the start.
   ~LeadingServer() override {
     operator_.reset();
@@ -44,6 +49,7 @@ class LeadingServer final : public ActiveServer {
     sql_.reset();
     schedules_.reset();
     groups_.reset();
+    models_.registrar.reset();
     observability_.reset();
     followers_.reset();
     if (catalog_) catalog_->Unfollow();
@@ -64,6 +70,8 @@ class LeadingServer final : public ActiveServer {
     TRY_ASSIGN(observability_,
                ObservabilityServices::Start({&server_, options_.store, supervisor_.get(),
                                              secrets_.get(), policies_.get(), home_}));
+    TRY_ASSIGN(models_.registrar, ModelRegistrar::Start({options_.store, engines_.get(),
+                                                         &models_.teams, server_.clock, home_}));
     return StartOperator();
   }
 
@@ -93,6 +101,11 @@ class LeadingServer final : public ActiveServer {
   const std::vector<std::string>& attached() const override { return attached_; }
 
  private:
+  struct Models {
+    TeamModels teams;
+    std::unique_ptr<ModelRegistrar> registrar;
+  };
+
   Status MakePeople() {
     people_ = std::make_unique<People>(&options_.store->records(), server_.clock);
     policies_ = std::make_unique<Policies>(&options_.store->records(), server_.clock);
@@ -198,7 +211,7 @@ class LeadingServer final : public ActiveServer {
 
   void AddCatalog(Backend* backend) {
     backend->people = people_.get();
-    backend->tables = {catalog_->catalog(), catalog_->lineage(), catalog_->gates(),
+    backend->tables = {catalog_->catalog(), catalog_->lineage(), catalog_->gates(), &models_.teams,
                        server_.gate_address};
   }
 
@@ -318,6 +331,7 @@ class LeadingServer final : public ActiveServer {
   const ActiveServerOptions options_;
   const ServerOptions& server_;
   const controller::StateHome home_;
+  Models models_;
   std::unique_ptr<People> people_;
   std::unique_ptr<Policies> policies_;
   std::unique_ptr<SignIn> sign_in_;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <system_error>
 
+#include "api/models/team_models.h"
 #include "api/process/copy_tree.h"
 #include "api/process/server.h"
 #include "api/process/state_lock.h"
@@ -49,8 +50,8 @@ Status CopyJobs(const fs::path& from, const fs::path& to, BackupResult* result) 
 Status CopyParts(const fs::path& from, const fs::path& to, BackupResult* result) {
   TRY(CopyJobs(from / "jobs", to / "jobs", result));
   TRY(CopyTree(from / "tls", to / "tls", std::nullopt, Nothing, result));
-  // Files of jobs that are made later.
-  for (const char* part : {controller::kGroupFolder, controller::kScheduleFolder})
+  // Files of jobs that are made later, and the registries of the teams.
+  for (const char* part : {controller::kGroupFolder, controller::kScheduleFolder, kModelsFolder})
     TRY(CopyTree(from / part, to / part, std::nullopt, Nothing, result));
   const fs::path token = from / kFirstTokenFile;
   std::error_code error;

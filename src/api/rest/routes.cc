@@ -2,6 +2,7 @@
 #include <array>
 
 #include "api/rest/catalog_routes.h"
+#include "api/rest/model_routes.h"
 #include "api/rest/policy_routes.h"
 #include "api/rest/queue_routes.h"
 #include "api/rest/route.h"
@@ -172,6 +173,9 @@ std::vector<Route> JobRoutes() {
       {.operation = Operation::kGetJob, .path = "/api/v1/jobs/{id}", .name = "getJob",
        .doc = "One job, with its ETag", .access = kJob, .role = Role::kViewer, .scope = read,
        .schema = "Job"},
+      {.operation = Operation::kGetJobFile, .path = "/api/v1/jobs/{id}/file", .name = "getJobFile",
+       .doc = "The job as a job file in YAML, without `files`, to be changed and submitted again",
+       .access = kJob, .role = Role::kViewer, .scope = read, .reply = Reply::kText},
       {.operation = Operation::kWhyJob, .path = "/api/v1/jobs/{id}/why", .name = "whyJob",
        .doc = "Why a job waits, and which changes of it would start it now, each of them tried in "
               "the scheduler",
@@ -532,7 +536,7 @@ std::vector<Route> AllRoutes() {
   for (const auto& part :
        {ServerRoutes(), JobRoutes(), GroupRoutes(), ScheduleRoutes(), QueueRoutes(SubmitFields()),
         ActionRoutes(), EventRoutes(), SeriesRoutes(), LogRoutes(), DataRoutes(), UserRoutes(),
-        SignInRoutes(), PolicyRoutes(), SecretRoutes(), CatalogRoutes(), SqlRoutes(),
+        SignInRoutes(), PolicyRoutes(), SecretRoutes(), CatalogRoutes(), SqlRoutes(), ModelRoutes(),
         WebhookRoutes(), TeamRoutes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;

@@ -141,6 +141,41 @@ void AddGroups(json::object* all) {
   (*all)["Submission"] = Object({{"items", ListOf(std::move(item))}}, {"items"});
 }
 
+void AddModels(json::object* all) {
+  (*all)["Models"] =
+      Object({{"items", ListOf(Object({{"name", Of("string")},
+                                       {"versions", Of("integer")},
+                                       {"bytes", Of("integer")},
+                                       {"newest", Of("integer")},
+                                       {"promoted", Of("integer")},
+                                       {"changed", Time("When the newest was added")}},
+                                      {"name", "versions", "bytes", "newest", "promoted"}))}},
+             {"items"});
+  (*all)["Model"] = Object({{"name", Of("string")},
+                            {"tags", Of("object")},
+                            {"previous", Of("integer")},
+                            {"versions", ListOf(Of("object"))}},
+                           {"name", "tags", "previous", "versions"});
+  (*all)["ModelVersion"] = Object({{"name", Of("string")},
+                                   {"version", Of("integer")},
+                                   {"created", Time("When it was added")},
+                                   {"by", Text("The user")},
+                                   {"job", Text("The job that trained it; empty: none")},
+                                   {"source", Text("Where its files were")},
+                                   {"digest", Text("SHA-256 of names and digests of its files")},
+                                   {"bytes", Of("integer")},
+                                   {"files", ListOf(Of("object"))},
+                                   {"metadata", Of("object")},
+                                   {"tags", ListOf(Of("string"))}},
+                                  {"name", "version", "created", "files", "metadata", "tags"});
+  (*all)["ModelTag"] =
+      Object({{"model", Of("string")}, {"tag", Of("string")}, {"version", Of("integer")}},
+             {"model", "tag", "version"});
+  (*all)["ModelDifferences"] =
+      Object({{"versions", ListOf(Of("string"))}, {"differences", Of("object")}},
+             {"versions", "differences"});
+}
+
 void AddData(json::object* all) {
   json::object log = Object({{"task", Text("ROLE-INDEX")},
                              {"role", Of("string")},
@@ -308,6 +343,7 @@ void AddPeople(json::object* all) {
                                                        {"bytes", Of("integer")}},
                                                       {"name", "changed"}))}},
                              {"items"});
+  AddModels(all);
   (*all)["AuditEntry"] = Object({{"seq", Of("integer")},
                                  {"time", Time("When")},
                                  {"user", Of("string")},

@@ -44,6 +44,7 @@ class LogForwarder;
 class Readiness;
 class SignIn;
 class SqlSessions;
+class TeamModels;
 class Uploads;
 class WebhookDispatcher;
 class Webhooks;
@@ -66,11 +67,12 @@ struct ServerStart {
   std::function<net::HttpServerStats()> http_stats = {};  // may be empty
 };
 
-// Tables, and who may read what of them (api/catalog).
+// Tables, and who may read what of them (api/catalog); models that were trained on them.
 struct CatalogParts {
   Catalog* catalog = nullptr;
   Lineage* lineage = nullptr;
   Gates* gates = nullptr;
+  TeamModels* models = nullptr;
   std::string gate_address = {};  // where tasks reach gates
 };
 

@@ -46,6 +46,7 @@ void RunSchedule(const Backend& backend, const CallPtr& call);
 // job_handlers.cc
 void ListJobs(const Backend& backend, const CallPtr& call);
 void GetJob(const Backend& backend, const CallPtr& call);
+void GetJobFile(const Backend& backend, const CallPtr& call);
 void WhyJob(const Backend& backend, const CallPtr& call);
 void StopJob(const Backend& backend, const CallPtr& call);
 void SuspendJob(const Backend& backend, const CallPtr& call);
@@ -150,6 +151,18 @@ void CancelSql(const Backend& backend, const CallPtr& call);
 void CompleteSql(const Backend& backend, const CallPtr& call);
 void InspectSql(const Backend& backend, const CallPtr& call);
 void ReadSqlEvents(const Backend& backend, const CallPtr& call);
+
+// models/model_handlers.cc
+void ListModels(const Backend& backend, const CallPtr& call);
+void GetModel(const Backend& backend, const CallPtr& call);
+void GetModelVersion(const Backend& backend, const CallPtr& call);
+void ReadModelFile(const Backend& backend, const CallPtr& call);
+void CompareModels(const Backend& backend, const CallPtr& call);
+void AddModelVersion(const Backend& backend, const CallPtr& call);
+void SetModelTag(const Backend& backend, const CallPtr& call);
+void RemoveModelTag(const Backend& backend, const CallPtr& call);
+void RollbackModel(const Backend& backend, const CallPtr& call);
+void RemoveModelVersion(const Backend& backend, const CallPtr& call);
 
 // webhooks/webhook_handlers.cc
 void ListServerWebhooks(const Backend& backend, const CallPtr& call);

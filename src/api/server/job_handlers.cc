@@ -5,6 +5,8 @@
 #include "base/access/directory_owner.h"
 #include "controller/recovery/prune.h"
 #include "controller/usage/usage.h"
+#include "job/file/write_yaml.h"
+#include "job/spec/json.h"
 
 namespace shoal::api {
 namespace {
@@ -107,6 +109,16 @@ void GetJob(const Backend& /*backend*/, const CallPtr& call) {
   if (call->request().Header("if-none-match") == tag) reply = {304, {}, ""};
   reply.headers.emplace_back("ETag", tag);
   call->answer(std::move(reply));
+}
+
+void GetJobFile(const Backend& /*backend*/, const CallPtr& call) {
+  Result<job::Job> job = job::FromJson(call->job->job);
+  if (!job.ok()) return call->answer(Problem(job.status().With("job " + call->job->id)));
+  job->files.clear();  // where the server has put them, for that job only
+  call->answer(
+      {kOk,
+       {{"Content-Type", "text/plain; charset=utf-8"}, {"X-Content-Type-Options", "nosniff"}},
+       job::WriteYaml(*job)});
 }
 
 void WhyJob(const Backend& backend, const CallPtr& call) {

@@ -6,11 +6,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/client/login_file.h"
+#include "api/client/remote_models.h"
 #include "cli/terminal/report.h"
+#include "controller/files/stage_files.h"
 #include "controller/files/state_home.h"
 #include "data/objects/object_uri.h"
 
@@ -26,8 +30,29 @@ std::string FromEnvironment() {
 
 }  // namespace
 
-Result<OpenedRegistry> OpenRegistry(const std::string& option) {
-  std::string root = option.empty() ? FromEnvironment() : option;
+Result<OpenedRegistry> OpenModels(const Context& context, const RegistryOptions& options) {
+  const bool from_environment = context.server.empty() && !FromEnvironment().empty();
+  std::optional<api::Login> login;
+  if (options.place.empty() && !from_environment) {
+    TRY_ASSIGN(login, api::ChooseServer(context.server));
+  }
+  if (!login) {
+    if (!options.team.empty())
+      return InvalidArgument("--team: got " + options.team +
+                             ", expected it with the models of a server only");
+    return OpenRegistry(options.place);
+  }
+  OpenedRegistry opened;
+  TRY_ASSIGN(const std::filesystem::path home, controller::FindStateHome());
+  TRY_ASSIGN(opened.client, api::ApiClient::Make(*login));
+  TRY_ASSIGN(opened.models,
+             api::MakeRemoteModels(opened.client.get(), options.team,
+                                   controller::FileCachePath(controller::StateHome(home))));
+  return opened;
+}
+
+Result<OpenedRegistry> OpenRegistry(const std::string& place) {
+  std::string root = place.empty() ? FromEnvironment() : place;
   if (root == "none") {
     return InvalidArgument(
         "SHOAL_REGISTRY is none, so there is no registry; name one with --registry");
@@ -42,11 +67,13 @@ Result<OpenedRegistry> OpenRegistry(const std::string& option) {
   return opened;
 }
 
-void AddRegistryOption(CLI::App* sub, std::string* option) {
-  sub->add_option("--registry", *option,
+void AddRegistryOptions(CLI::App* sub, RegistryOptions* options) {
+  sub->add_option("--registry", options->place,
                   "Directory, s3://BUCKET/PREFIX or webhdfs://… with the versions "
-                  "[$SHOAL_REGISTRY, else models in the state home]")
+                  "[$SHOAL_REGISTRY, else the server's, else models in the state home]")
       ->type_name("PLACE");
+  sub->add_option("--team", options->team, "Team of the server [the user's only one]")
+      ->type_name("TEAM");
 }
 
 std::string RegistryUser() {

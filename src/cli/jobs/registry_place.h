@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "api/client/api_client.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "controller/store/job_record.h"
@@ -19,13 +20,24 @@ namespace shoal::cli {
 
 struct OpenedRegistry {
   std::unique_ptr<data::ObjectStores> stores;
-  std::unique_ptr<serving::ModelRegistry> models;
+  std::unique_ptr<api::ApiClient> client;  // of a server
+  std::unique_ptr<serving::Models> models;
 };
 
-// `option`: --registry; empty: $SHOAL_REGISTRY, else the directory models of the state home.
-Result<OpenedRegistry> OpenRegistry(const std::string& option);
-// Adds --registry.
-void AddRegistryOption(CLI::App* sub, std::string* option);
+// What the options of a command name.
+struct RegistryOptions {
+  std::string place;  // --registry
+  std::string team;   // --team, of a server
+};
+
+// --registry, else the models of a team of the server that --server names, else $SHOAL_REGISTRY,
+// else those of the server that the login names, else the directory models of the state home.
+Result<OpenedRegistry> OpenModels(const Context& context, const RegistryOptions& options);
+// Without a server. `place`: --registry; empty: $SHOAL_REGISTRY, else the directory models of the
+// state home.
+Result<OpenedRegistry> OpenRegistry(const std::string& place);
+// Adds --registry and --team.
+void AddRegistryOptions(CLI::App* sub, RegistryOptions* options);
 // Who changes the registry: the name of this process's user.
 std::string RegistryUser();
 

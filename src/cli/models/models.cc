@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,17 +14,18 @@
 #include "cli/models/model_commands.h"
 #include "cli/models/model_metadata.h"
 #include "cli/terminal/report.h"
+#include "serving/registry/history_json.h"
 
 namespace shoal::cli {
 namespace {
 
 using serving::ModelHistory;
 using serving::ModelReference;
-using serving::ModelRegistry;
 using serving::ModelVersion;
+using serving::VersionJson;
 
 struct ModelsArguments {
-  std::string registry;
+  RegistryOptions registry;
   std::string reference;
   std::vector<std::string> references;  // of ls and compare
   std::string tag;
@@ -49,32 +49,21 @@ std::string QualityOf(const ModelVersion& version) {
   return "";
 }
 
-json::object VersionJson(const std::string& name, const ModelVersion& version,
-                         const ModelHistory& history) {
-  json::object object = serving::EntryOf(version);
-  object.erase("op");
-  object["name"] = name;
-  const std::vector<std::string> tags = history.TagsOf(version.number);
-  object["tags"] = json::array(tags.begin(), tags.end());
-  object["bytes"] = version.bytes();
-  return object;
-}
-
 std::string BytesText(uint64_t bytes) {
   if (bytes < 10'000) return fmt::format("{} B", bytes);
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-Result<std::vector<std::string>> ChosenNames(ModelRegistry* registry,
+Result<std::vector<std::string>> ChosenNames(serving::Models* models,
                                              const ModelsArguments& arguments) {
-  if (arguments.references.empty()) return registry->Names();
+  if (arguments.references.empty()) return models->Names();
   TRY_ASSIGN(const ModelReference reference,
              serving::ParseModelReference(arguments.references.front()));
   return std::vector<std::string>{reference.name};
 }
 
 Status List(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
+  TRY_ASSIGN(const OpenedRegistry registry, OpenModels(context, arguments.registry));
   TRY_ASSIGN(const auto names, ChosenNames(registry.models.get(), arguments));
   std::string text;
   for (const std::string& name : names) {
@@ -93,7 +82,7 @@ Status List(const Context& context, const ModelsArguments& arguments) {
     }
   }
   if (text.empty() && !context.json)
-    text = "no models in " + registry.models->root() + "; a training adds its model\n";
+    text = "no models in " + registry.models->place() + "; a training adds its model\n";
   return PrintOut(text);
 }
 
@@ -104,28 +93,14 @@ struct Found {
   ModelVersion version;
 };
 
-Result<Found> FindVersion(const std::string& registry, const std::string& text) {
+Result<Found> FindVersion(const Context& context, const RegistryOptions& registry,
+                          const std::string& text) {
   Found found;
   TRY_ASSIGN(found.reference, serving::ParseModelReference(text));
-  TRY_ASSIGN(found.registry, OpenRegistry(registry));
+  TRY_ASSIGN(found.registry, OpenModels(context, registry));
   TRY_ASSIGN(found.version, found.registry.models->Find(found.reference));
   TRY_ASSIGN(found.history, found.registry.models->Read(found.reference.name));
   return found;
-}
-
-// Fields of nested objects as "OUTER.INNER".
-void Flatten(const std::string& prefix, const json::object& object,
-             std::map<std::string, std::string>* to) {
-  for (const auto& field : object) {
-    const std::string name = prefix + std::string(field.key());
-    if (field.value().is_object()) {
-      Flatten(name + ".", field.value().get_object(), to);
-    } else if (field.value().is_string()) {
-      (*to)[name] = std::string(field.value().get_string());
-    } else {
-      (*to)[name] = ToText(field.value());
-    }
-  }
 }
 
 constexpr size_t kLongValue = 100;
@@ -135,7 +110,7 @@ std::string Shortened(const std::string& text) {
 }
 
 Status Show(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.reference));
+  TRY_ASSIGN(const Found found, FindVersion(context, arguments.registry, arguments.reference));
   const ModelVersion& version = found.version;
   if (context.json)
     return PrintOut(JsonLine(VersionJson(found.reference.name, version, found.history)));
@@ -152,41 +127,20 @@ Status Show(const Context& context, const ModelsArguments& arguments) {
   for (const serving::VersionFile& file : version.files)
     text += fmt::format("  {:<24} {:>10}  {}\n", EscapedUtf8(file.name), BytesText(file.bytes),
                         file.sha256.substr(0, kShownDigest));
-  std::map<std::string, std::string> fields;
-  Flatten("", version.metadata, &fields);
-  for (const auto& [name, value] : fields)
+  for (const auto& [name, value] : serving::FlatFields(version.metadata))
     text += fmt::format("  {} = {}\n", EscapedUtf8(name), Shortened(value));
   return PrintOut(text);
 }
 
 Status Compare(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const Found first, FindVersion(arguments.registry, arguments.references[0]));
-  TRY_ASSIGN(const Found second, FindVersion(arguments.registry, arguments.references[1]));
-  std::map<std::string, std::string> left;
-  std::map<std::string, std::string> right;
-  Flatten("", first.version.metadata, &left);
-  Flatten("", second.version.metadata, &right);
-  for (const serving::VersionFile& file : first.version.files)
-    left["files." + file.name + ".sha256"] = file.sha256.substr(0, kShownDigest);
-  for (const serving::VersionFile& file : second.version.files)
-    right["files." + file.name + ".sha256"] = file.sha256.substr(0, kShownDigest);
-  std::map<std::string, std::pair<std::string, std::string>> differing;
-  for (const auto& [name, value] : left) differing[name].first = value;
-  for (const auto& [name, value] : right) differing[name].second = value;
-  std::erase_if(differing,
-                [](const auto& entry) { return entry.second.first == entry.second.second; });
+  TRY_ASSIGN(const Found first, FindVersion(context, arguments.registry, arguments.references[0]));
+  TRY_ASSIGN(const Found second, FindVersion(context, arguments.registry, arguments.references[1]));
+  const serving::Differences differing = serving::Compare(first.version, second.version);
   const std::string a = fmt::format("{}@{}", first.reference.name, first.version.number);
   const std::string b = fmt::format("{}@{}", second.reference.name, second.version.number);
-  std::string text;
-  if (context.json) {
-    json::object differences;
-    for (const auto& [name, values] : differing)
-      differences[name] = json::array{values.first, values.second};
-    return PrintOut(JsonLine(
-        json::object{{"versions", json::array{a, b}}, {"differences", std::move(differences)}}));
-  }
-  text = differing.empty() ? fmt::format("{} and {} are equal\n", a, b)
-                           : fmt::format("{:<40} {:<28} {}\n", "", a, b);
+  if (context.json) return PrintOut(JsonLine(serving::DifferencesJson(a, b, differing)));
+  std::string text = differing.empty() ? fmt::format("{} and {} are equal\n", a, b)
+                                       : fmt::format("{:<40} {:<28} {}\n", "", a, b);
   for (const auto& [name, values] : differing) {
     text += fmt::format("{:<40} {:<28} {}\n", EscapedUtf8(name),
                         values.first.empty() ? "-" : Shortened(values.first),
@@ -201,7 +155,7 @@ Status Confirm(const Context& context, json::object event, const std::string& te
 
 Status Tag(const Context& context, const ModelsArguments& arguments) {
   TRY_ASSIGN(const ModelReference reference, serving::ParseModelReference(arguments.reference));
-  TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
+  TRY_ASSIGN(const OpenedRegistry registry, OpenModels(context, arguments.registry));
   if (arguments.remove) {
     TRY(registry.models->Tag(reference.name, arguments.tag, 0, RegistryUser()));
     return Confirm(context,
@@ -216,7 +170,7 @@ Status Tag(const Context& context, const ModelsArguments& arguments) {
 }
 
 Status Promote(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.reference));
+  TRY_ASSIGN(const Found found, FindVersion(context, arguments.registry, arguments.reference));
   const std::string& name = found.reference.name;
   if (arguments.to.empty()) {
     TRY(found.registry.models->Tag(name, std::string(serving::kPromoted), found.version.number,
@@ -233,16 +187,16 @@ Status Promote(const Context& context, const ModelsArguments& arguments) {
                                {.by = RegistryUser(),
                                 .job = found.version.job,
                                 .source = fmt::format("{}@{} of {}", name, found.version.number,
-                                                      found.registry.models->root())}));
+                                                      found.registry.models->place())}));
   TRY(other.models->Tag(name, std::string(serving::kPromoted), added.number, RegistryUser()));
   return Confirm(context,
-                 {{"model", name}, {"promoted", added.number}, {"registry", other.models->root()}},
+                 {{"model", name}, {"promoted", added.number}, {"registry", other.models->place()}},
                  fmt::format("{}@{} is {}@{} of {}, and promoted there", name, found.version.number,
-                             name, added.number, other.models->root()));
+                             name, added.number, other.models->place()));
 }
 
 Status Export(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const Found found, FindVersion(arguments.registry, arguments.reference));
+  TRY_ASSIGN(const Found found, FindVersion(context, arguments.registry, arguments.reference));
   TRY(found.registry.models->Export(found.reference.name, found.version, arguments.path));
   return Confirm(
       context,
@@ -253,7 +207,7 @@ Status Export(const Context& context, const ModelsArguments& arguments) {
 }
 
 Status Import(const Context& context, const ModelsArguments& arguments) {
-  TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
+  TRY_ASSIGN(const OpenedRegistry registry, OpenModels(context, arguments.registry));
   const std::string name =
       arguments.name.empty() ? serving::NameForPath(arguments.path) : arguments.name;
   TRY_ASSIGN(const ModelVersion version,
@@ -264,7 +218,7 @@ Status Import(const Context& context, const ModelsArguments& arguments) {
 
 Status Delete(const Context& context, const ModelsArguments& arguments) {
   TRY_ASSIGN(const ModelReference reference, serving::ParseModelReference(arguments.reference));
-  TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
+  TRY_ASSIGN(const OpenedRegistry registry, OpenModels(context, arguments.registry));
   if (reference.version.empty() == (arguments.keep == 0)) {
     return InvalidArgument(
         "expected NAME@VERSION, or NAME with --keep N, the number of newest versions that stay");
@@ -294,7 +248,7 @@ Status Delete(const Context& context, const ModelsArguments& arguments) {
 
 Status Rollback(const Context& context, const ModelsArguments& arguments) {
   const std::string& name = arguments.reference;
-  TRY_ASSIGN(const OpenedRegistry registry, OpenRegistry(arguments.registry));
+  TRY_ASSIGN(const OpenedRegistry registry, OpenModels(context, arguments.registry));
   TRY_ASSIGN(const uint64_t version, registry.models->Rollback(name, RegistryUser()));
   return Confirm(context, {{"model", name}, {"promoted", version}},
                  fmt::format("{}@{} is promoted again", name, version));
@@ -306,7 +260,7 @@ using Action = Status (*)(const Context&, const ModelsArguments&);
 CLI::App* AddAction(CLI::App* to, const char* name, const char* about, Action action,
                     const std::shared_ptr<ModelsArguments>& arguments, Run* chosen) {
   CLI::App* const sub = to->add_subcommand(name, about);
-  AddRegistryOption(sub, &arguments->registry);
+  AddRegistryOptions(sub, &arguments->registry);
   if (to->get_parent() != nullptr) sub->fallthrough();  // --json is the parent's
   sub->callback([action, arguments, chosen] {
     *chosen = [action, arguments](const Context& context) {
@@ -333,7 +287,8 @@ constexpr const char* kModelsFooter = R"help(Examples:
 
 Every job that succeeds and has outputs.model adds a version, which nothing changes any more. A model
 is NAME@3, NAME@TAG, or NAME: the version with the tag promoted, else the newest. A version with a
-tag is protected from deletion. docs/serving.md has the registry and how models are served.)help";
+tag is protected from deletion. With a server, by --server or `shoal login`, the models are those of
+a team. docs/serving.md has the registry and how models are served.)help";
 
 }  // namespace
 

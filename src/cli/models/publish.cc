@@ -35,7 +35,7 @@ using serving::VersionFollower;
 
 struct PublishArguments {
   std::vector<std::string> models;
-  std::string registry;
+  RegistryOptions registry;
   std::string listen = "127.0.0.1:8500";
   int port = -1;
   std::string certificate;
@@ -90,7 +90,7 @@ Result<serving::ModelServerOptions> OptionsOf(const PublishArguments& arguments)
 class Published {
  public:
   // The directory is for copies of remote versions.
-  static Result<Published> Load(const PublishArguments& arguments,
+  static Result<Published> Load(const Context& context, const PublishArguments& arguments,
                                 const std::filesystem::path& scratch) {
     Published published;
     for (const std::string& text : arguments.models) {
@@ -105,7 +105,7 @@ class Published {
       }
       TRY_ASSIGN(serving::ModelReference reference, serving::ParseModelReference(text));
       if (published.registry_.models == nullptr) {
-        TRY_ASSIGN(published.registry_, OpenRegistry(arguments.registry));
+        TRY_ASSIGN(published.registry_, OpenModels(context, arguments.registry));
       }
       published.followers_.push_back(std::make_unique<VersionFollower>(
           published.registry_.models.get(), std::move(reference), scratch));
@@ -211,7 +211,7 @@ Status Serve(const Context& context, const PublishArguments& arguments) {
   const bool open =
       options.tokens.empty() && !options.address.starts_with("127.") && options.address != "::1";
   TRY_ASSIGN(const TempDir scratch, TempDir::Create("shoal-publish"));
-  TRY_ASSIGN(const Published published, Published::Load(arguments, scratch.path()));
+  TRY_ASSIGN(const Published published, Published::Load(context, arguments, scratch.path()));
   for (const auto& [model, token] : options.tokens) {
     const bool known =
         model.empty() || std::any_of(published.models().begin(), published.models().end(),
@@ -256,7 +256,7 @@ void AddPublish(CLI::App& app, Run* chosen) {
   sub->add_option("MODEL", arguments->models, "NAME, NAME@VERSION, NAME@TAG, or a directory")
       ->required()
       ->type_name("");
-  AddRegistryOption(sub, &arguments->registry);
+  AddRegistryOptions(sub, &arguments->registry);
   sub->add_option("--listen", arguments->listen, "Address and port; port 0: any")
       ->capture_default_str()
       ->type_name("HOST:PORT");

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "serving/endpoint/model_server.h"
-#include "serving/registry/model_registry.h"
+#include "serving/registry/models.h"
 
 namespace shoal::serving {
 
@@ -17,11 +17,11 @@ class VersionFollower {
  public:
   // `reference` with a number stays at it; without a version it follows the tag promoted, and
   // before there is one the newest version. `scratch`: for copies of remote versions.
-  VersionFollower(ModelRegistry* registry, ModelReference reference, std::filesystem::path scratch)
+  VersionFollower(Models* registry, ModelReference reference, std::filesystem::path scratch)
       : registry_(*registry), reference_(std::move(reference)), scratch_(std::move(scratch)) {}
 
   const std::string& name() const { return reference_.name; }
-  // Loads the version to be served now. Errors as ModelRegistry and ServedModel::Load.
+  // Loads the version to be served now. Errors as Models and ServedModel::Load.
   Result<std::shared_ptr<const ServedModel>> Load();
   // Looks whether it is another one now, and then puts that in service; its number, or 0. After an
   // error the old version stays in service; the next call tries again.
@@ -31,7 +31,7 @@ class VersionFollower {
   bool is_pinned() const;
   Result<std::shared_ptr<const ServedModel>> LoadVersion(const ModelVersion& version);
 
-  ModelRegistry& registry_;
+  Models& registry_;
   const ModelReference reference_;
   const std::filesystem::path scratch_;
   ModelHistory history_;

@@ -142,33 +142,6 @@ Result<std::vector<std::string>> ModelRegistry::Names() {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-Result<ModelVersion> ModelRegistry::Find(const ModelReference& reference) {
-  TRY_ASSIGN(const ModelHistory history, Read(reference.name));
-  const std::string& asked = reference.version;
-  uint64_t number = 0;
-  if (asked.empty()) {
-    number = history.Tagged(kPromoted).value_or(0);
-    for (uint64_t i = history.versions().size(); number == 0 && i > 0; --i) {
-      if (!history.versions()[i - 1].deleted) number = i;
-    }
-    if (number == 0) return NotFound(reference.name + ": all its versions were deleted");
-  } else if (asked.front() >= '0' && asked.front() <= '9' &&
-             asked.find_first_not_of("0123456789") == std::string::npos) {
-    number = asked.size() > 18 ? UINT64_MAX : std::stoull(asked);
-  } else if (const auto tagged = history.Tagged(asked); tagged) {
-    number = *tagged;
-  } else {
-    std::vector<std::string> tags;
-    for (const auto& [tag, version] : history.tags()) tags.push_back(tag);
-    return NotFound(fmt::format("{}: no version has the tag {}; its tags are {}", reference.name,
-                                asked,
-                                tags.empty() ? "none" : fmt::format("{}", fmt::join(tags, ", "))));
-  }
-  const auto version = history.Find(number);
-  if (!version.ok()) return version.status().With(reference.name);
-  return **version;
-}
-
 Result<ModelHistory> ModelRegistry::Append(const std::string& name, const std::string& by,
                                            const Decide& decide) {
   TRY(CheckModelName(name));
@@ -223,39 +196,82 @@ Result<std::vector<VersionFile>> ModelRegistry::CopyFiles(const std::string& fro
   return files;
 }
 
-Result<ModelVersion> ModelRegistry::Add(const std::string& name, const std::string& model,
-                                        const Provenance& from) {
+Result<std::vector<VersionFile>> ModelRegistry::TakeFiles(const std::string& from,
+                                                          const std::string& to,
+                                                          const SourceAccess& access) {
+  TRY_ASSIGN(const ModelSource source, ModelSource::Open(from, access));
+  TRY_ASSIGN(const std::vector<std::string> names, source.List());
+  std::vector<VersionFile> files;
+  for (const std::string& name : names) {
+    TRY_ASSIGN(VersionFile file, source.Take(name, std::filesystem::path(to) / name));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Result<ModelVersion> ModelRegistry::AddAllowed(const std::string& name, const std::string& model,
+                                               const Provenance& from, const SourceAccess& access,
+                                               const Allow& allow) {
   TRY(CheckModelName(name));
   std::string source = model;
-  if (!data::IsRemoteUri(model)) {
+  const bool local = !data::IsRemoteUri(model);
+  if (local) {
     std::error_code error;
     source = std::filesystem::absolute(model, error).lexically_normal().string();
-    if (!std::filesystem::is_directory(source, error))
-      return NotFound(model + ": there is no such directory of a model");
   }
+  ModelHistory before;
+  TRY(Refresh(name, &before).status());
+  TRY(allow(before));
   ModelVersion version;
   version.job = from.job;
   version.source = from.source.empty() ? source : from.source;
   version.folder = RandomHex(16);
   version.created = FormatWall(clock_.Wall());
-  TRY_ASSIGN(version.files, CopyFiles(source, Below(FolderOf(name, version))));
-  version.digest = DigestOfFiles(version.files);
-  const auto described =
-      std::find_if(version.files.begin(), version.files.end(),
-                   [](const VersionFile& file) { return file.name == kMetadataFile; });
-  if (described != version.files.end()) {
-    TRY_ASSIGN(
-        const std::string text,
-        ReadShort(stores_, Below(FolderOf(name, version) + "/" + described->name), kMaxMetadata));
-    const auto metadata = ParseJsonObject(text);
-    if (!metadata.ok()) return DataLoss(model + "/model.json: " + metadata.status().message());
-    version.metadata = SummaryOf(*metadata);
-  }
-  TRY_ASSIGN(const ModelHistory after, Append(name, from.by, [&](const ModelHistory& history) {
-               version.number = history.versions().size() + 1;
-               return Result<json::object>(EntryOf(version));
-             }));
-  return after.versions()[version.number - 1];
+  const std::string folder = Below(FolderOf(name, version));
+  auto files = local && !data::IsRemoteUri(root_) ? TakeFiles(source, folder, access)
+                                                  : CopyFiles(source, folder);
+  const auto add = [&]() -> Result<ModelVersion> {
+    TRY(files.status());
+    version.files = std::move(*files);
+    version.digest = DigestOfFiles(version.files);
+    const auto described =
+        std::find_if(version.files.begin(), version.files.end(),
+                     [](const VersionFile& file) { return file.name == kMetadataFile; });
+    if (described != version.files.end()) {
+      TRY_ASSIGN(const std::string text,
+                 ReadShort(stores_, folder + "/" + described->name, kMaxMetadata));
+      const auto metadata = ParseJsonObject(text);
+      if (!metadata.ok()) return DataLoss(model + "/model.json: " + metadata.status().message());
+      version.metadata = SummaryOf(*metadata);
+    }
+    TRY_ASSIGN(const ModelHistory after, Append(name, from.by, [&](const ModelHistory& history) {
+                 const Status allowed = allow(history);
+                 if (!allowed.ok()) return Result<json::object>(allowed);
+                 version.number = history.versions().size() + 1;
+                 return Result<json::object>(EntryOf(version));
+               }));
+    return after.versions()[version.number - 1];
+  };
+  auto added = add();
+  if (!added.ok()) (void)RemoveFolder(FolderOf(name, version));  // no entry names it
+  return added;
+}
+
+Result<ModelVersion> ModelRegistry::Add(const std::string& name, const std::string& model,
+                                        const Provenance& from, const SourceAccess& access) {
+  return AddAllowed(name, model, from, access, [](const ModelHistory&) { return Status::Ok(); });
+}
+
+Result<ModelVersion> ModelRegistry::AddOnce(const std::string& name, const std::string& model,
+                                            const Provenance& from, const SourceAccess& access) {
+  return AddAllowed(name, model, from, access, [&](const ModelHistory& history) {
+    for (const ModelVersion& version : history.versions()) {
+      if (version.job == from.job)
+        return AlreadyExists(
+            fmt::format("the model of job {} is {}@{} already", from.job, name, version.number));
+    }
+    return Status::Ok();
+  });
 }
 
 Status ModelRegistry::Tag(const std::string& name, const std::string& tag, uint64_t version,
@@ -303,6 +319,15 @@ Status ModelRegistry::Delete(const std::string& name, uint64_t version, const st
         folder = FolderOf(name, **found);
         return json::object{{"op", "delete"}, {"version", version}};
       }).status());
+  return RemoveFolder(folder);
+}
+
+Status ModelRegistry::RemoveFolder(const std::string& folder) {
+  if (!data::IsRemoteUri(root_)) {
+    std::error_code error;
+    std::filesystem::remove_all(Below(folder), error);
+    return error ? ErrnoStatus(error.value(), "removing " + Below(folder)) : Status::Ok();
+  }
   TRY_ASSIGN(const data::ObjectUri place, data::ParseObjectUri(Below(folder) + "/"));
   TRY_ASSIGN(data::ObjectStore* const store, stores_.Find(place));
   std::vector<std::string> objects;
@@ -347,6 +372,13 @@ Result<std::filesystem::path> ModelRegistry::Fetch(const std::string& name,
   }
   for (const VersionFile& file : version.files)
     TRY(CheckFile(Below(FolderOf(name, version) + "/" + file.name), file));
+  return std::filesystem::path(Below(FolderOf(name, version)));
+}
+
+Result<std::filesystem::path> ModelRegistry::DirectoryOf(const std::string& name,
+                                                         const ModelVersion& version) const {
+  if (data::IsRemoteUri(root_))
+    return FailedPrecondition("the registry " + root_ + " is no directory of this machine");
   return std::filesystem::path(Below(FolderOf(name, version)));
 }
 

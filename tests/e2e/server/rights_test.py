@@ -18,10 +18,12 @@ BODIES = {
     "createUser": {"name": "new"}, "createTeam": {"name": "new"}, "setMember": {"role": "viewer"}, "setSecret": {"value": "x"},
     "setDatabase": {"team": "red", "locations": ["/data/"]}, "setTagPolicy": {"action": "deny"},
     "createTable": {"sources": ["/data/x"], "format": "text"}, "createGrant": {"to": "everyone"}, "setColumn": {"tags": []},
+    "addModelVersion": {"manifest": "x"}, "setModelTag": {"version": "1"},
     "setWebhook": {"url": "https://hooks.example.org/"}, "setServerWebhook": {"url": "https://hooks.example.org/"},
     "runSql": {"text": "!show tables;"}, "completeSql": {"text": "", "cursor": 0}, "inspectSql": {"text": "", "cursor": 0},
 }
-QUERIES = {"getFile": "?team=red", "putFile": "?team=red&offset=0&size=4", "readOutput": "?path=none"}
+QUERIES = {"readModelFile": "?path=none", "compareModels": "?first=a&second=b", "getFile": "?team=red",
+           "putFile": "?team=red&offset=0&size=4", "readOutput": "?path=none"}
 # What the server answers when the right is there, though not with success.
 ALLOWED = (200, 201, 202, 204, 404, 409, 412, 422, 426)
 
@@ -51,7 +53,7 @@ class RightsTest(unittest.TestCase):
         name = operation["operationId"]
         target = (path.replace("{id}", self.job).replace("{team}", "red").replace("{name}", "nobody-here")
                   .replace("{queue}", "default").replace("{database}", "nothing").replace("{table}", "nothing.here")
-                  .replace("{grant}", "00").replace("{column}", "x").replace("{tag}", "x")
+                  .replace("{model}", "nothing").replace("{version}", "1").replace("{grant}", "00").replace("{column}", "x").replace("{tag}", "x")
                   .replace("{user}", "nobody-here").replace("{task}", "worker-0").replace("{attempt}", "0")
                   .replace("{sha256}", "0" * 64).replace("/tokens/nobody-here", "/tokens/000000000000"))
         if name == "removeTeam":

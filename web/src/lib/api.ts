@@ -122,7 +122,7 @@ export function whenSignedOut(call: () => void) {
   onSignedOut = call;
 }
 
-function query(fields: Record<string, string | number | boolean | undefined>): string {
+export function query(fields: Record<string, string | number | boolean | undefined>): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(fields)) {
     if (value !== undefined && value !== "") parameters.set(name, String(value));
@@ -164,12 +164,12 @@ export async function request(
   throw error;
 }
 
-async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await request(path, signal ? { signal } : {});
   return response.json() as Promise<T>;
 }
 
-const id = encodeURIComponent;
+export const id = encodeURIComponent;
 
 export const api = {
   me: () => get<Me>("/me"),
@@ -223,19 +223,98 @@ export const api = {
   act: (job: string, action: string, json: unknown = {}) =>
     request(`/jobs/${id(job)}/${action}`, { method: "POST", json }),
   remove: (job: string) => request(`/jobs/${id(job)}`, { method: "DELETE" }),
-  plan: async (file: string) =>
-    (await request("/plan", { method: "POST", json: { file } })).json() as Promise<unknown>,
-  dryRun: async (file: string) =>
-    (await request("/dry-run", { method: "POST", json: { file } })).json() as Promise<Trial>,
-  submit: async (file: string, key: string) =>
+  createToken: async (fields: { name: string; scopes: string[]; seconds: number }) =>
+    (await request("/tokens", { method: "POST", json: fields })).json() as Promise<{
+      token: string;
+      name: string;
+    }>,
+  teams: () => get<Page<{ name: string }>>("/teams?limit=1000"),
+  jobFile: async (job: string) => (await request(`/jobs/${id(job)}/file`)).text(),
+  secrets: (team: string) => get<{ items: Secret[] }>(`/teams/${id(team)}/secrets`),
+  setSecret: (team: string, name: string, value: string) =>
+    request(`/teams/${id(team)}/secrets/${id(name)}`, { method: "PUT", json: { value } }),
+  removeSecret: (team: string, name: string) =>
+    request(`/teams/${id(team)}/secrets/${id(name)}`, { method: "DELETE" }),
+  audit: (fields: Record<string, string | undefined>) =>
+    get<Page<AuditEntry>>(`/audit${query({ limit: 200, ...fields })}`),
+  lineage: (job: string) => get<{ items: LineageRecord[] }>(`/lineage${query({ job })}`),
+  tables: () => get<{ items: CatalogTable[] }>("/catalog/tables"),
+  table: (name: string) => get<CatalogTable>(`/catalog/tables/${id(name)}`),
+  tableAccess: async (name: string) =>
+    (await get<{ items: TableAccess[] }>(`/catalog/tables/${id(name)}/access`)).items[0],
+  plan: async (file: string, where: Submission = {}) =>
+    (
+      await request("/plan", { method: "POST", json: { file, ...where } })
+    ).json() as Promise<unknown>,
+  dryRun: async (file: string, where: Submission = {}) =>
+    (
+      await request("/dry-run", { method: "POST", json: { file, ...where } })
+    ).json() as Promise<Trial>,
+  submit: async (file: string, key: string, where: Submission = {}) =>
     (
       await request("/jobs", {
         method: "POST",
-        json: { file },
+        json: { file, ...where },
         headers: { "Idempotency-Key": key },
       })
     ).json() as Promise<Job>,
 };
+
+// Whose job it is to be, and where it is to run. What is not given the server chooses.
+export interface Submission {
+  team?: string;
+  engine?: string;
+}
+
+export interface Secret {
+  name: string;
+  changed: string;
+  by?: string;
+  bytes?: number;
+}
+
+export interface AuditEntry {
+  seq: number;
+  time: string;
+  user: string;
+  team: string;
+  action: string;
+  object: string;
+  detail: Record<string, unknown>;
+}
+
+export interface LineageRecord {
+  job: string;
+  tables: { data: string; table: string; columns: string[]; rows: string }[];
+}
+
+export interface Grant {
+  id: string;
+  to: string;
+  columns?: string[];
+  rows?: string;
+  masks?: Record<string, string>;
+  expires_us?: number;
+}
+
+export interface CatalogTable {
+  database: string;
+  name: string;
+  owner: string;
+  format: string;
+  sources?: string[];
+  columns?: { name: string; type: string }[];
+  tags?: Record<string, string[]>;
+  masks?: Record<string, { mask: string }>;
+  grants?: Grant[];
+}
+
+export interface TableAccess {
+  user: string;
+  refusal?: string;
+  columns?: { name: string; mask?: string }[];
+  rows?: string;
+}
 
 export interface Why {
   state?: string;

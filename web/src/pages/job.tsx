@@ -5,19 +5,11 @@ import { bytes, duration, number, ranFor, time } from "../lib/format";
 import { changed, isOver } from "../lib/job_state";
 import { live } from "../lib/live";
 import { go, type Place } from "../lib/router";
+import { save } from "../lib/save";
 import { t } from "../lib/strings";
 import { rows } from "../lib/timeline";
-import {
-  Confirm,
-  Dialog,
-  Fault,
-  Link,
-  Scroll,
-  State,
-  Tabs,
-  useLoad,
-  useNow,
-} from "../parts/controls";
+import { Confirm, Dialog, Fault, Link, State, Tabs, useLoad, useNow } from "../parts/controls";
+import { Bdi, Table } from "../parts/table";
 import { Timeline } from "../parts/timeline";
 import { Curves } from "./curves";
 import { Logs } from "./logs";
@@ -109,6 +101,7 @@ export function JobPage({ id, tab, place }: { id: string; tab: string; place: Pl
             {t("stop")}
           </button>
         )}
+        <Link href={`/new?from=${encodeURIComponent(id)}`}>{t("runChanged")}</Link>
         {over && (
           <button type="button" class="danger" onClick={() => setAsking("remove")}>
             {t("remove")}
@@ -286,28 +279,17 @@ function Scale({ job, role }: { job: string; role: Role }) {
 
 function Events({ events }: { events: JobEvent[] }) {
   return (
-    <Scroll label={t("events")}>
-      <table>
-        <thead>
-          <tr>
-            <th>#</th>
-            <th>{t("time")}</th>
-            <th>{t("kind")}</th>
-            <th>{t("reason")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {events.map((event) => (
-            <tr key={event.seq}>
-              <td class="number">{event.seq}</td>
-              <td>{time(event.time)}</td>
-              <td>{event.type}</td>
-              <td>{textOf(event)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table
+      label={t("events")}
+      rows={events}
+      rowKey={(event) => event.seq}
+      columns={[
+        { head: "#", number: true, cell: (event) => event.seq },
+        { head: t("time"), cell: (event) => time(event.time) },
+        { head: t("kind"), cell: (event) => event.type },
+        { head: t("reason"), cell: textOf },
+      ]}
+    />
   );
 }
 
@@ -346,12 +328,7 @@ function Files({ job }: { job: string }) {
   };
   const download = async (file: OutputFile) => {
     const data = await read(file);
-    if (!data) return;
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(data);
-    link.download = file.path.split("/").at(-1) ?? "output";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    if (data) save(data, file.path);
   };
   const declared = Object.entries(files.value?.declared ?? {});
   return (
@@ -370,41 +347,31 @@ function Files({ job }: { job: string }) {
           </dl>
         </>
       )}
-      {files.value?.items.length === 0 && <p class="dim">{t("noFiles")}</p>}
-      {(files.value?.items.length ?? 0) > 0 && (
-        <Scroll label={t("files")}>
-          <table>
-            <thead>
-              <tr>
-                <th>{t("task")}</th>
-                <th>{t("file")}</th>
-                <th class="number">{t("size")}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {files.value?.items.map((file) => (
-                <tr key={`${file.task}.${file.attempt}/${file.path}`}>
-                  <td>
-                    {file.task}.{file.attempt}
-                  </td>
-                  <td>
-                    <bdi>{file.path}</bdi>
-                  </td>
-                  <td class="number">{bytes(file.bytes)}</td>
-                  <td>
-                    <button type="button" onClick={() => void show(file)}>
-                      {t("preview")}
-                    </button>{" "}
-                    <button type="button" onClick={() => void download(file)}>
-                      {t("download")}
-                    </button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+      {files.value && (
+        <Table
+          label={t("files")}
+          rows={files.value.items}
+          rowKey={(file) => `${file.task}.${file.attempt}/${file.path}`}
+          empty={t("noFiles")}
+          columns={[
+            { head: t("task"), cell: (file) => `${file.task}.${file.attempt}` },
+            { head: t("file"), cell: (file) => <Bdi>{file.path}</Bdi> },
+            { head: t("size"), number: true, cell: (file) => bytes(file.bytes) },
+            {
+              head: "",
+              cell: (file) => (
+                <div class="actions">
+                  <button type="button" onClick={() => void show(file)}>
+                    {t("preview")}
+                  </button>
+                  <button type="button" onClick={() => void download(file)}>
+                    {t("download")}
+                  </button>
+                </div>
+              ),
+            },
+          ]}
+        />
       )}
       {preview && (
         <Dialog

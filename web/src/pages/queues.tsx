@@ -2,7 +2,8 @@
 import { type Amounts, api } from "../lib/api";
 import { bytes, number } from "../lib/format";
 import { t } from "../lib/strings";
-import { Fault, Link, Scroll, useLoad, useNow } from "../parts/controls";
+import { Fault, Link, useLoad, useNow } from "../parts/controls";
+import { Bdi, Table } from "../parts/table";
 
 const PERIOD_MS = 5000;
 const GIB = 2 ** 30;
@@ -30,41 +31,36 @@ export function QueuesPage() {
     <>
       <h1>{t("queues")}</h1>
       <Fault error={queues.error} />
-      <Scroll label={t("queues")}>
-        <table>
-          <thead>
-            <tr>
-              <th>{t("queue")}</th>
-              <th>{t("mode")}</th>
-              <th class="number">{t("running")}</th>
-              <th class="number">{t("waiting")}</th>
-              <th>{t("used")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value?.items.map((queue) => (
-              <tr key={queue.name}>
-                <td style={{ paddingInlineStart: `${1.2 * queue.depth}rem` }}>{queue.name}</td>
-                <td>{queue.mode}</td>
-                <td class="number">{queue.running}</td>
-                <td class="number">{queue.waiting}</td>
-                <td>
-                  {queue.flavors.flatMap((flavor) =>
-                    flavor.resources.map((one) => {
-                      const text = `${flavor.flavor} ${one.resource}: ${amount(one.resource, one.used)} / ${one.limited || one.nominal > 0 ? amount(one.resource, one.nominal) : "–"}${one.borrowed > 0 ? `, ${t("borrowed")} ${amount(one.resource, one.borrowed)}` : ""}`;
-                      return (
-                        <div key={flavor.flavor + one.resource}>
-                          <Meter used={one.used} of={one.nominal} label={text} /> {text}
-                        </div>
-                      );
-                    }),
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label={t("queues")}
+        rows={value?.items ?? []}
+        rowKey={(queue) => queue.name}
+        columns={[
+          {
+            head: t("queue"),
+            cell: (queue) => (
+              <span style={{ paddingInlineStart: `${1.2 * queue.depth}rem` }}>{queue.name}</span>
+            ),
+          },
+          { head: t("mode"), cell: (queue) => queue.mode },
+          { head: t("running"), number: true, cell: (queue) => queue.running },
+          { head: t("waiting"), number: true, cell: (queue) => queue.waiting },
+          {
+            head: t("used"),
+            cell: (queue) =>
+              queue.flavors.flatMap((flavor) =>
+                flavor.resources.map((one) => {
+                  const text = `${flavor.flavor} ${one.resource}: ${amount(one.resource, one.used)} / ${one.limited || one.nominal > 0 ? amount(one.resource, one.nominal) : "–"}${one.borrowed > 0 ? `, ${t("borrowed")} ${amount(one.resource, one.borrowed)}` : ""}`;
+                  return (
+                    <div key={flavor.flavor + one.resource}>
+                      <Meter used={one.used} of={one.nominal} label={text} /> {text}
+                    </div>
+                  );
+                }),
+              ),
+          },
+        ]}
+      />
       <h2>{t("waiting")}</h2>
       <ul>
         {value?.items.flatMap((queue) =>
@@ -82,29 +78,28 @@ export function QueuesPage() {
         )}
       </ul>
       <h2>{t("machines")}</h2>
-      <Scroll label={t("machines")}>
-        <table>
-          <tbody>
-            {machines.map((machine) => (
-              <tr key={machine.flavor}>
-                <td>{machine.flavor}</td>
-                <td>
-                  {Object.keys({ ...machine.total, ...machine.used }).map((resource) => {
-                    const used = machine.used[resource] ?? 0;
-                    const total = machine.total[resource] ?? 0;
-                    const text = `${resource}: ${amount(resource, used)} / ${total > 0 ? amount(resource, total) : "–"}`;
-                    return (
-                      <div key={resource}>
-                        <Meter used={used} of={total} label={text} /> {text}
-                      </div>
-                    );
-                  })}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label={t("machines")}
+        rows={machines}
+        rowKey={(machine) => machine.flavor}
+        columns={[
+          { head: t("kind"), cell: (machine) => machine.flavor },
+          {
+            head: t("used"),
+            cell: (machine) =>
+              Object.keys({ ...machine.total, ...machine.used }).map((resource) => {
+                const used = machine.used[resource] ?? 0;
+                const total = machine.total[resource] ?? 0;
+                const text = `${resource}: ${amount(resource, used)} / ${total > 0 ? amount(resource, total) : "–"}`;
+                return (
+                  <div key={resource}>
+                    <Meter used={used} of={total} label={text} /> {text}
+                  </div>
+                );
+              }),
+          },
+        ]}
+      />
     </>
   );
 }
@@ -120,44 +115,27 @@ export function UsagePage() {
     <>
       <h1>{t("usage")}</h1>
       <Fault error={usage.error} />
-      <Scroll label={t("usage")}>
-        <table>
-          <thead>
-            <tr>
-              <th>{t("month")}</th>
-              <th>{t("team")}</th>
-              <th>{t("user")}</th>
-              <th>{t("queue")}</th>
-              <th>{t("engine")}</th>
-              <th class="number">{t("count")}</th>
-              <th class="number">{t("cpuHours")}</th>
-              <th class="number">{t("gpuHours")}</th>
-              <th class="number">{t("gibHours")}</th>
-              <th class="number">{t("failedShare")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {items.map((one) => (
-              <tr key={`${one.month}${one.team}${one.user}${one.queue}${one.engine}`}>
-                <td>{one.month}</td>
-                <td>
-                  <bdi>{one.team}</bdi>
-                </td>
-                <td>
-                  <bdi>{one.user}</bdi>
-                </td>
-                <td>{one.queue}</td>
-                <td>{one.engine}</td>
-                <td class="number">{one.jobs}</td>
-                <td class="number">{number(one.held.cpu_hours)}</td>
-                <td class="number">{number(one.held.gpu_hours)}</td>
-                <td class="number">{number(one.held.memory_byte_hours / GIB)}</td>
-                <td class="number">{number(one.failed.cpu_hours)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label={t("usage")}
+        rows={items}
+        rowKey={(one) => `${one.month}${one.team}${one.user}${one.queue}${one.engine}`}
+        columns={[
+          { head: t("month"), cell: (one) => one.month },
+          { head: t("team"), cell: (one) => <Bdi>{one.team}</Bdi> },
+          { head: t("user"), cell: (one) => <Bdi>{one.user}</Bdi> },
+          { head: t("queue"), cell: (one) => one.queue },
+          { head: t("engine"), cell: (one) => one.engine },
+          { head: t("count"), number: true, cell: (one) => one.jobs },
+          { head: t("cpuHours"), number: true, cell: (one) => number(one.held.cpu_hours) },
+          { head: t("gpuHours"), number: true, cell: (one) => number(one.held.gpu_hours) },
+          {
+            head: t("gibHours"),
+            number: true,
+            cell: (one) => number(one.held.memory_byte_hours / GIB),
+          },
+          { head: t("failedShare"), number: true, cell: (one) => number(one.failed.cpu_hours) },
+        ]}
+      />
     </>
   );
 }

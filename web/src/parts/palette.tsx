@@ -16,8 +16,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const pages = [
       [t("jobs"), "/jobs"],
       [t("newJob"), "/new"],
+      [t("models"), "/models"],
+      [t("data"), "/data"],
       [t("queues"), "/queues"],
       [t("usage"), "/usage"],
+      [t("secrets"), "/secrets"],
+      [t("audit"), "/audit"],
       [t("account"), "/account"],
     ].filter(([name]) => words.every((word) => (name ?? "").toLowerCase().includes(word)));
     const some = jobs.list
