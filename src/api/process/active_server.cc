@@ -45,8 +45,8 @@ class LeadingServer final : public ActiveServer {
   ~LeadingServer() override {
     operator_.reset();
     http_.reset();
-    rest_.reset();
-    sql_.reset();
+    rest_.server.reset();
+    rest_.sql.reset();
     schedules_.reset();
     groups_.reset();
     models_.registrar.reset();
@@ -78,8 +78,8 @@ class LeadingServer final : public ActiveServer {
   Status Listen(uint16_t port) override {
     TRY(StartRest());
     net::HttpServerOptions http = HttpOptionsOf(server_, port);
-    http.handler = rest_->handler();
-    http.max_body = rest_->max_body();
+    http.handler = rest_.server->handler();
+    http.max_body = rest_.server->max_body();
     TRY_ASSIGN(http_, net::HttpServer::Start(std::move(http)));
     started_http_ = http_.get();
     return Status::Ok();
@@ -104,6 +104,10 @@ class LeadingServer final : public ActiveServer {
   struct Models {
     TeamModels teams;
     std::unique_ptr<ModelRegistrar> registrar;
+  };
+  struct Rest {
+    std::unique_ptr<SqlSessions> sql;
+    std::unique_ptr<RestServer> server;
   };
 
   Status MakePeople() {
@@ -318,13 +322,13 @@ class LeadingServer final : public ActiveServer {
       const net::HttpServer* const http = started_http_.load();
       return http == nullptr ? net::HttpServerStats{} : http->stats();
     };
-    TRY_ASSIGN(sql_, SqlSessions::Start({backend, server_.program}));
-    backend.sql = sql_.get();
+    TRY_ASSIGN(rest_.sql, SqlSessions::Start({backend, server_.program}));
+    backend.sql = rest_.sql.get();
     RestServerOptions rest;
     rest.later = [this](Duration delay, std::function<void()> fn) {
       followers_->Later(delay, std::move(fn));
     };
-    rest_ = std::make_unique<RestServer>(std::move(backend), std::move(rest));
+    rest_.server = std::make_unique<RestServer>(std::move(backend), std::move(rest));
     return Status::Ok();
   }
 
@@ -348,8 +352,7 @@ class LeadingServer final : public ActiveServer {
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<Readiness> readiness_;
   std::unique_ptr<ObservabilityServices> observability_;
-  std::unique_ptr<SqlSessions> sql_;
-  std::unique_ptr<RestServer> rest_;
+  Rest rest_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<Operator> operator_;
   std::atomic<bool> stopping_{false};

@@ -10,6 +10,7 @@
 #include "net/http/test_raw_peer.h"
 #include "serving/endpoint/version_follower.h"
 #include "serving/inference/test_models.h"
+#include "serving/registry/model_registry.h"
 
 namespace shoal::serving {
 namespace {
