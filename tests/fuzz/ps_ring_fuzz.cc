@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "ps/server/tcp_connection.h"
+#include "ps/transport/byte_stream.h"
 #include "ps/transport/client_connection.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
@@ -80,7 +81,7 @@ class ServersPeer final : public Victim {
   bool Turn() override {
     bool some = false;
     if (peer_->Poll(&some) != TcpConnection::NextStep::kWait) return false;
-    if (peer_->Sleep() == TcpConnection::SleepResult::kNo) return true;
+    if (peer_->Sleep() == SleepResult::kDataPending) return true;
     peer_->Awake();
     return peer_->OnReadable() == TcpConnection::NextStep::kWait;
   }
@@ -105,7 +106,7 @@ class ServersPeer final : public Victim {
     AppendControlFrame(proof, EncodeProof("fuzz", nonces, hello), &frame);
     SendSome(stranger_.get(), frame.data(), frame.size());
     if (peer_->OnReadable() != TcpConnection::NextStep::kMove ||
-        peer_->Adopt(mailbox_) != TcpConnection::NextStep::kWait || !peer_->uses_ring()) {
+        peer_->Adopt(mailbox_) != TcpConnection::NextStep::kWait || !peer_->polled()) {
       std::abort();
     }
     ReceiveWithDescriptor(stranger_.get(), bytes, sizeof bytes, &memory_);
@@ -124,8 +125,8 @@ class ClientsStream final : public Victim, public ConnectionHandler {
     stranger_ = std::move(near);
     auto rings = SharedRings::Create(kMinRingBytes).value();
     memory_.Reset(::dup(rings.fd()));
-    stream_ = std::make_shared<ClientConnection>(std::move(far), ByteBuffer(), std::move(rings),
-                                                 nullptr, loop);
+    auto stream = MakeRingStream(far.get(), std::move(rings), SharedRings::kToClient);
+    stream_ = std::make_shared<ClientConnection>(std::move(far), std::move(stream), loop);
     stream_->Start(this);
   }
   ~ClientsStream() override { stream_->Close(); }
