@@ -17,7 +17,7 @@ class PageTest(unittest.TestCase):
     def test_examples(self):
         with open(PAGE, encoding="utf-8") as page:
             blocks = ["\n".join(lines) + "\n" for language, _, lines in documented.blocks(page.read()) if language == "python"]
-        self.assertEqual(len(blocks), 5)
+        self.assertEqual(len(blocks), 6)
         skipped = []
         with Server() as server:
             server.home.write("job.yaml", job_text("quick", "echo hello"))
