@@ -15,7 +15,6 @@
 
 #include "base/bytes.h"
 #include "ps/server/tcp_connection.h"
-#include "ps/transport/byte_stream.h"
 #include "ps/transport/client_connection.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
@@ -81,7 +80,7 @@ class ServersPeer final : public Victim {
   bool Turn() override {
     bool some = false;
     if (peer_->Poll(&some) != TcpConnection::NextStep::kWait) return false;
-    if (peer_->Sleep() == SleepResult::kDataPending) return true;
+    if (peer_->Sleep() == TcpConnection::SleepResult::kNo) return true;
     peer_->Awake();
     return peer_->OnReadable() == TcpConnection::NextStep::kWait;
   }
@@ -106,7 +105,7 @@ class ServersPeer final : public Victim {
     AppendControlFrame(proof, EncodeProof("fuzz", nonces, hello), &frame);
     SendSome(stranger_.get(), frame.data(), frame.size());
     if (peer_->OnReadable() != TcpConnection::NextStep::kMove ||
-        peer_->Adopt(mailbox_) != TcpConnection::NextStep::kWait || !peer_->polled()) {
+        peer_->Adopt(mailbox_) != TcpConnection::NextStep::kWait || !peer_->uses_ring()) {
       std::abort();
     }
     ReceiveWithDescriptor(stranger_.get(), bytes, sizeof bytes, &memory_);
@@ -125,8 +124,8 @@ class ClientsStream final : public Victim, public ConnectionHandler {
     stranger_ = std::move(near);
     auto rings = SharedRings::Create(kMinRingBytes).value();
     memory_.Reset(::dup(rings.fd()));
-    auto stream = MakeRingStream(far.get(), std::move(rings), SharedRings::kToClient);
-    stream_ = std::make_shared<ClientConnection>(std::move(far), std::move(stream), loop);
+    stream_ = std::make_shared<ClientConnection>(std::move(far), ByteBuffer(), std::move(rings),
+                                                 nullptr, loop);
     stream_->Start(this);
   }
   ~ClientsStream() override { stream_->Close(); }
