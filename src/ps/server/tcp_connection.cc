@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -13,16 +13,22 @@
 #include "base/bytes.h"
 #include "base/mutex.h"
 #include "ps/transport/local_socket.h"
-#include "ps/transport/shared_ring.h"
 #include "ps/transport/socket.h"
 
 namespace shoal::ps {
 namespace {
 
+// Bytes of one read: few enough to stay in the second-level cache until they are applied.
+constexpr size_t kReadBytes = 256u << 10;
+constexpr size_t kUsualBuffer = 1u << 20;
 constexpr int kReadsATurn = 4;  // then other connections get theirs
-// Answers over a socket or UCX go out in pieces of this size, so that the client works while the
-// server does.
-constexpr size_t kMostWaiting = 512u << 10;
+// The client sees what was taken out of a ring, or put in, in steps of this size.
+constexpr size_t kRingStep = 32u << 10;
+
+bool IsRowRequest(FrameType type) {
+  return type == FrameType::kPush || type == FrameType::kPull || type == FrameType::kPushPull ||
+         type == FrameType::kCall;
+}
 
 // At most, of what has a bound.
 size_t AnswerFrame(const FrameHeader& head) { return sizeof head + PaddedTo8(AnswerBytes(head)); }
@@ -40,19 +46,29 @@ TcpConnection::TcpConnection(UniqueFd fd, ServerCore* core, std::shared_ptr<Mail
       core_(core),
       mailbox_(std::move(mailbox)),
       opened_(RealClock::Get()->Now()),
-      name_(PeerName(fd_.get())),
-      stream_(MakeSocketStream(fd_.get())) {}
+      name_(PeerName(fd_.get())) {}
 
 // Not merely closed: a child that this process forked may hold copies of the descriptor.
 TcpConnection::~TcpConnection() { ::shutdown(fd_.get(), SHUT_RDWR); }
 
+void TcpConnection::QueueControl(FrameType type, uint64_t id, std::string_view body) {
+  FrameHeader head;
+  head.type = type;
+  head.id = id;
+  scratch_.clear();
+  AppendControlFrame(head, body, &scratch_);
+  out_.Append(scratch_.data(), scratch_.size());
+}
+
 void TcpConnection::Reply(const FrameHeader& head, std::string_view body) {
-  answers_.Append(head, body);
+  scratch_.clear();
+  AppendControlFrame(head, body, &scratch_);
+  out_.Append(scratch_.data(), scratch_.size());
 }
 
 void TcpConnection::CloseAfterFlush(const Status& why) {
-  answers_.Append(FrameType::kError, 0, EncodeError(why));
-  answers_.Shut();
+  QueueControl(FrameType::kError, 0, EncodeError(why));
+  shut_ = true;
 }
 
 void TcpConnection::FlushReplies() {
@@ -71,107 +87,136 @@ TcpConnection::NextStep TcpConnection::Fail(Status why) {
 
 TcpConnection::NextStep TcpConnection::Open() {
   nonces_.server = NewNonce();
-  answers_.Append(FrameType::kChallenge, 0, EncodeChallenge(nonces_.server));
+  QueueControl(FrameType::kChallenge, 0, EncodeChallenge(nonces_.server));
   const Status sent = Send();
   return sent.ok() ? NextStep::kWait : Fail(sent);
 }
 
 TcpConnection::NextStep TcpConnection::OnReadable() {
-  bool some = false;
-  if (!polled()) return Poll(&some);
-  client_closed_ = !DrainWakeUps(fd_.get());
-  const NextStep next = Poll(&some);
-  // So that event_fd is quiet once more.
-  if (next == NextStep::kWait && event_fd() >= 0) (void)stream_->Sleep(held_back_);
-  return next == NextStep::kWait && client_closed_ ? Fail(Status::Ok()) : next;
-}
-
-TcpConnection::NextStep TcpConnection::OnWritable() { return Handle(); }
-
-TcpConnection::NextStep TcpConnection::Poll(bool* some) {
-  *some = false;
-  const size_t most = state_ == State::kJoined ? ByteStream::kReceiveBytes
-                                               : sizeof(FrameHeader) + kMaxHandshakePayload;
-  for (int turn = 0; turn < kReadsATurn; ++turn) {
-    // A client that is held back waits in its socket's buffer; a stream that is polled goes on, so
-    // that answers may go out.
-    if (held_back_ && !polled()) break;
-    size_t got = 0;
-    Status received = stream_->Receive(held_back_ ? 0 : most, &got);
-    if (!received.ok()) return Fail(std::move(received));
-    if (stream_->ended()) {
-      return Fail(stream_->view().empty() ? Status::Ok()
-                                          : DataLoss("the connection ended inside a frame"));
+  if (polled()) {
+    client_closed_ = !DrainWakeUps(fd_.get());
+    bool some = false;
+    const NextStep next = Poll(&some);
+    // So that it is quiet once more.
+    if (next == NextStep::kWait && pipe_ != nullptr) (void)pipe_->Sleep(held_back_);
+    return next == NextStep::kWait && client_closed_ ? Fail(Status::Ok()) : next;
+  }
+  for (int turn = 0; turn < kReadsATurn && !held_back_; ++turn) {
+    char* to = in_.Reserve(state_ == State::kJoined ? kReadBytes
+                                                    : sizeof(FrameHeader) + kMaxHandshakePayload);
+    const size_t room = std::min(in_.room(), kReadBytes);
+    const long got = ReceiveSome(fd_.get(), to, room);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (got < 0) return Fail(Unavailable(fmt::format("read error {}", errno)));
+    if (got == 0) {
+      return Fail(in_.empty() ? Status::Ok() : DataLoss("the connection ended inside a frame"));
     }
-    const bool goes_on =
-        polled() && (answers_.blocked() || must_wait_) && stream_->HasRoom(kRingFrame);
-    if (got == 0 && !goes_on) break;
-    core_->wire_bytes_in.fetch_add(got, std::memory_order_relaxed);
-    const size_t before = queued();
+    in_.Commit(static_cast<size_t>(got));
+    read_ += static_cast<size_t>(got);
+    core_->wire_bytes_in.fetch_add(static_cast<uint64_t>(got), std::memory_order_relaxed);
     const NextStep next = Handle();
-    if (got > 0 || stream_->in_shared_memory() || queued() != before) *some = true;
-    if (next != NextStep::kWait || got < most) return next;
+    if (next != NextStep::kWait) return next;
+    if (static_cast<size_t>(got) < room) break;
   }
   return NextStep::kWait;
 }
 
-SleepResult TcpConnection::Sleep() {
-  if ((answers_.blocked() || must_wait_) && stream_->AwaitRoom()) return SleepResult::kDataPending;
-  return stream_->Sleep(held_back_);
+TcpConnection::NextStep TcpConnection::OnWritable() { return Handle(); }
+
+TcpConnection::NextStep TcpConnection::PollPipe(bool* some) {
+  *some = false;
+  for (int turn = 0; turn < kReadsATurn; ++turn) {
+    // Without room the pipe only moves on, so that answers may go out.
+    const size_t room = held_back_ ? 0 : kReadBytes;
+    const size_t got = pipe_->Receive(in_.Reserve(room), room);
+    const Status status = pipe_->status();
+    if (!status.ok()) return Fail(status);
+    if (got == 0 && !blocked_ && !wants_room_) break;
+    in_.Commit(got);
+    core_->wire_bytes_in.fetch_add(got, std::memory_order_relaxed);
+    const size_t before = queued();
+    const NextStep next = Handle();
+    if (got > 0 || queued() != before) *some = true;
+    if (next != NextStep::kWait || got == 0) return next;
+  }
+  return NextStep::kWait;
+}
+
+TcpConnection::NextStep TcpConnection::Poll(bool* some) {
+  if (pipe_ != nullptr) return PollPipe(some);
+  if (!uses_ring()) {
+    const size_t before = read_;
+    const NextStep next = OnReadable();
+    *some = read_ != before;
+    return next;
+  }
+  *some = reader_->CheckForData();
+  if ((blocked_ || wants_room_) && writer_->Room(kRingFrame) >= kRingFrame) *some = true;
+  return *some ? Handle() : NextStep::kWait;
+}
+
+TcpConnection::SleepResult TcpConnection::Sleep() {
+  if (pipe_ != nullptr) {
+    const UcxSleep sleep = pipe_->Sleep(held_back_);
+    return sleep == UcxSleep::kAsleep    ? SleepResult::kYes
+           : sleep == UcxSleep::kSending ? SleepResult::kShortly
+                                         : SleepResult::kNo;
+  }
+  if ((blocked_ || wants_room_) && writer_->AwaitRoom()) return SleepResult::kNo;
+  return reader_->Sleep() ? SleepResult::kYes : SleepResult::kNo;
 }
 
 TcpConnection::NextStep TcpConnection::Handle() {
   for (;;) {
     bool more = false;
-    Status status = HandleFrames(&more);
-    const Status sent = Send();
+    Status status = uses_ring() ? HandleRingFrames(&more) : HandleFrames(&more);
+    const Status sent = uses_ring() ? SendToRing() : Send();
     if (!status.ok()) return Fail(std::move(status));
     if (!sent.ok()) return Fail(sent);
     if (state_ == State::kMoving) return NextStep::kMove;
-    // `more` while the stream takes nothing: the rest waits until it does.
-    answers_.Measure();
-    held_back_ =
-        queued() > core_->options().max_queue_bytes || (more && (answers_.blocked() || must_wait_));
+    const size_t limit = core_->options().max_queue_bytes;
+    // `more` while the kernel takes nothing: the rest waits until it does.
+    UpdateQueuedBytes();
+    held_back_ = queued() > limit || (more && (blocked_ || wants_room_));
     if (!more || held_back_) break;
   }
-  return answers_.Finished() ? Fail(Status::Ok()) : NextStep::kWait;
+  in_.ShrinkTo(kUsualBuffer);
+  if (closing_ && queued() == 0) return Fail(Status::Ok());
+  return NextStep::kWait;
 }
 
-// Whatever is checked and then used is copied out of shared memory first, for the client may change
-// it meanwhile; rows are only added, whatever they are.
-Status TcpConnection::HandleFrames(bool* more) {
-  *more = must_wait_ = false;
+void TcpConnection::UpdateQueuedBytes() {
   std::optional<Lane::Guard> guard;
-  if (state_ == State::kJoined) guard.emplace(lane_of_hello());
+  if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
+  queued_.store(out_.size() + sending_.size(), std::memory_order_relaxed);
+  closing_ = shut_;
+}
+
+Status TcpConnection::HandleFrames(bool* more) {
+  *more = wants_room_ = false;
+  std::optional<Lane::Guard> guard;
+  if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
+  const size_t pause = std::min<size_t>(core_->options().max_queue_bytes, 512u << 10);
   const uint32_t bound = state_ == State::kJoined ? kMaxPayload : kMaxHandshakePayload;
-  while (!answers_.shut() && state_ != State::kMoving) {
+  while (!shut_ && state_ != State::kMoving && in_.size() >= sizeof(FrameHeader)) {
+    // Answers go out in pieces of this size, so that the client works while the server does.
+    if (out_.size() >= pause || (guard && WaitsForBackup(&core_->lane(hello_.lane)))) {
+      *more = true;
+      return Status::Ok();
+    }
     FrameHeader head;
-    bool there = false;
-    TRY(FrameReader::Peek(*stream_, bound, &head, &there));
-    if (!there) break;
-    *more = !stream_->gathering() && MustWait(head);
-    if (*more) break;
-    std::string_view payload;
-    TRY(frames_.Take(stream_.get(), head, &payload, &there));
-    if (!there) break;
+    TRY(ReadHeader(in_.view().substr(0, sizeof head), bound, &head));
+    const size_t whole = sizeof head + head.payload;
+    if (in_.size() < whole) {
+      in_.Reserve(whole - in_.size());
+      break;
+    }
+    const std::string_view payload = in_.view().substr(sizeof head, head.payload);
+    TRY(CheckPayload(head, payload));
     TRY(HandleOne(head, payload));
-    if (stream_->Consume(FrameBytes(head))) TRY(Publish());
+    in_.Consume(whole);
   }
   return Status::Ok();
-}
-
-bool TcpConnection::MustWait(const FrameHeader& head) {
-  if (stream_->in_shared_memory()) {
-    // A request waits where it is until its answer has a place.
-    must_wait_ = !stream_->HasRoom(std::min(AnswerFrame(head), kRingFrame));
-    if (must_wait_ || !answers_.empty()) return true;
-  } else if (answers_.waiting() >= std::min(core_->options().max_queue_bytes, kMostWaiting)) {
-    return true;
-  }
-  if (state_ != State::kJoined || !lane_of_hello().log.full()) return false;
-  lane_of_hello().AwaitRoom(shared_from_this());
-  must_wait_ = true;
-  return true;
 }
 
 Status TcpConnection::HandleOne(const FrameHeader& head, std::string_view payload) {
@@ -204,12 +249,12 @@ Status TcpConnection::HandleProof(const FrameHeader& head, std::string_view payl
   const Status proof =
       DecodeProof(payload.substr(0, head.body), core_->options().token, &nonces_, &hello_);
   if (!proof.ok()) {
-    answers_.Append(FrameType::kError, 0, EncodeError(proof));
+    QueueControl(FrameType::kError, 0, EncodeError(proof));
     return proof;
   }
   auto wanted = core_->Route(hello_);
   if (!wanted.ok()) {
-    answers_.Append(FrameType::kError, 0, EncodeError(wanted.status()));
+    QueueControl(FrameType::kError, 0, EncodeError(wanted.status()));
     return wanted.status().retryable() ? Status(Code::kUnavailable, "") : wanted.status();
   }
   kept_ = std::move(wanted).value();
@@ -221,9 +266,92 @@ Status TcpConnection::HandleProof(const FrameHeader& head, std::string_view payl
   return Status::Ok();
 }
 
-Status TcpConnection::Publish() {
-  stream_->Release();
-  return stream_->Publish();
+// As HandleFrames, but where the frames lie. Whatever is checked and then used is copied first, for
+// the client may change it meanwhile; rows are only added, whatever they are.
+Status TcpConnection::HandleRingFrames(bool* more) {
+  Lane::Guard guard(core_->lane(hello_.lane));
+  wants_room_ = false;
+  for (size_t taken = 0; !shut_;) {
+    if (reader_->broken()) return DataLoss("the client broke the shared memory");
+    if (taken >= kRingStep) {
+      taken = 0;
+      PublishToRing();
+    }
+    if (!in_.empty()) {
+      const size_t before = reader_->view().size();
+      bool whole = false;
+      TRY(GatherFrame(&whole));
+      taken += before - reader_->view().size();
+      if (!whole) return Status::Ok();
+      continue;
+    }
+    const std::string_view have = reader_->view();
+    FrameHeader head;
+    if (have.size() < sizeof head) return Status::Ok();
+    TRY(ReadHeader(have.substr(0, sizeof head), kMaxPayload, &head));
+    // A request waits where it is until its answer has a place.
+    wants_room_ = writer_->Room(AnswerFrame(head)) < std::min(AnswerFrame(head), kRingFrame);
+    if (wants_room_ || !out_.empty() || !sending_.empty() ||
+        WaitsForBackup(&core_->lane(hello_.lane))) {
+      *more = true;
+      return Status::Ok();
+    }
+    const size_t whole = sizeof head + head.payload;
+    if (whole > kRingFrame) {
+      in_.Reserve(whole);
+      in_.Append(have.data(), sizeof head);
+      reader_->Consume(sizeof head);
+      continue;
+    }
+    if (have.size() < whole) return Status::Ok();
+    std::string_view payload = have.substr(sizeof head, head.payload);
+    if (!IsRowRequest(head.type)) {
+      copied_.assign(payload);
+      payload = copied_;
+      TRY(CheckPayload(head, payload));
+    }
+    TRY(HandleOne(head, payload));
+    reader_->Consume(whole);
+    taken += whole;
+    core_->wire_bytes_in.fetch_add(whole, std::memory_order_relaxed);
+  }
+  return Status::Ok();
+}
+
+Status TcpConnection::GatherFrame(bool* whole) {
+  FrameHeader head;
+  TRY(ReadHeader(in_.view().substr(0, sizeof head), kMaxPayload, &head));
+  const std::string_view have = reader_->view();
+  const size_t step = std::min(sizeof head + head.payload - in_.size(), have.size());
+  in_.Append(have.data(), step);
+  reader_->Consume(step);
+  *whole = in_.size() == sizeof head + head.payload;
+  if (!*whole) return Status::Ok();
+  const std::string_view payload = in_.view().substr(sizeof head);
+  if (!IsRowRequest(head.type)) TRY(CheckPayload(head, payload));
+  TRY(HandleOne(head, payload));
+  core_->wire_bytes_in.fetch_add(in_.size(), std::memory_order_relaxed);
+  in_.Consume(in_.size());
+  in_.ShrinkTo(kUsualBuffer);
+  return Status::Ok();
+}
+
+// Publishes what was handled and answered to the client.
+void TcpConnection::PublishToRing() {
+  const bool full = reader_->Release();
+  const bool sleeps = writer_->Publish();
+  if (full || sleeps) WakeOtherEnd(fd_.get());
+}
+
+char* TcpConnection::BeginAnswer(size_t size) {
+  in_place_ = uses_ring() && out_.empty() && sending_.empty() && writer_->Room(size) >= size;
+  return in_place_ ? writer_->At() : out_.Reserve(size);
+}
+
+void TcpConnection::EndAnswer(size_t size) {
+  if (!in_place_) return out_.Commit(size);
+  writer_->Advance(size);
+  core_->wire_bytes_out.fetch_add(size, std::memory_order_relaxed);
 }
 
 TcpConnection::NextStep TcpConnection::Adopt(std::shared_ptr<Mailbox> mailbox) {
@@ -233,58 +361,51 @@ TcpConnection::NextStep TcpConnection::Adopt(std::shared_ptr<Mailbox> mailbox) {
 }
 
 TcpConnection::NextStep TcpConnection::Join() {
-  std::unique_ptr<UcxPipe> pipe;
-  if (!hello_.ucx.empty()) {
-    auto opened = OpenPipe();
-    if (!opened.ok()) {
-      answers_.Append(FrameType::kError, 0, EncodeError(opened.status()));
-      const Status ignored = Send();
-      return Fail(opened.status());
-    }
-    pipe = std::move(opened).value();
+  const Status opened = hello_.ucx.empty() ? Status::Ok() : OpenPipe();
+  if (!opened.ok()) {
+    QueueControl(FrameType::kError, 0, EncodeError(opened));
+    const Status ignored = Send();
+    return Fail(opened);
   }
   auto welcome = core_->Join(hello_, shared_from_this());
   if (!welcome.ok()) {
-    answers_.Append(FrameType::kError, 0, EncodeError(welcome.status()));
+    QueueControl(FrameType::kError, 0, EncodeError(welcome.status()));
     const Status ignored = Send();
     // A newcomer that is asked to wait is no fault.
     return Fail(welcome.status().retryable() ? Status::Ok() : welcome.status());
   }
-  if (pipe != nullptr) welcome->ucx = pipe->address();
-  const Status said = SendWelcome(*welcome, std::move(pipe));
+  if (pipe_ != nullptr) welcome->ucx = pipe_->address();
+  const Status said = SendWelcome(*welcome);
   if (!said.ok()) return Fail(said);
   state_ = State::kJoined;
-  answers_.JoinLane(&lane_of_hello());
   core_->OnWelcomed(hello_);
   return NextStep::kWait;
 }
 
-Status TcpConnection::SendWelcome(const Welcome& welcome, std::unique_ptr<UcxPipe> pipe) {
-  Lane::Guard guard(lane_of_hello());
+Status TcpConnection::SendWelcome(const Welcome& welcome) {
+  Lane::Guard guard(core_->lane(hello_.lane));
   const std::string body = EncodeWelcome(core_->options().token, nonces_, welcome);
   FrameHeader head;
   head.type = FrameType::kWelcome;
-  if (pipe == nullptr && !(core_->options().shared_memory && IsLocalSocket(fd_.get()))) {
-    answers_.Append(head, body);
-    return Status::Ok();
-  }
   std::string frame;
   AppendControlFrame(head, body, &frame);
-  if (pipe != nullptr) {
+  if (pipe_ != nullptr) {
+    // The last that goes over the socket.
     const long sent = SendSome(fd_.get(), frame.data(), frame.size());
-    if (sent != static_cast<long>(frame.size())) {
-      return Unavailable("the client does not read its socket");
-    }
-    stream_ = MakeUcxStream(std::move(pipe));
-    return Status::Ok();
+    return sent == static_cast<long>(frame.size())
+               ? Status::Ok()
+               : Unavailable("the client does not read its socket");
   }
-  const Status handed = HandOverRings(frame);
-  if (handed.ok() || !handed.retryable()) return handed;
-  answers_.Append(head, body);  // without memory for rings the unix socket will do
+  if (core_->options().shared_memory && IsLocalSocket(fd_.get())) {
+    const Status handed = SendMemoryDescriptor(frame);
+    if (handed.ok() || !handed.retryable()) return handed;
+    // Without memory for rings the unix socket will do.
+  }
+  out_.Append(frame.data(), frame.size());
   return Status::Ok();
 }
 
-Result<std::unique_ptr<UcxPipe>> TcpConnection::OpenPipe() {
+Status TcpConnection::OpenPipe() {
   if (!core_->options().ucx) {
     return FailedPrecondition(
         fmt::format("server {} does not take connections over UCX: give its job the transport too",
@@ -293,43 +414,47 @@ Result<std::unique_ptr<UcxPipe>> TcpConnection::OpenPipe() {
   TRY_ASSIGN(auto pipe, UcxPipe::Make());
   TRY(pipe->Expect(UcxTag(core_->options().token, nonces_)));
   TRY(pipe->Connect(hello_.ucx));
-  return pipe;
+  pipe_ = std::move(pipe);
+  return Status::Ok();
 }
 
-Status TcpConnection::HandOverRings(const std::string& frame) {
-  auto rings = SharedRings::Create(core_->options().ring_bytes);
-  if (!rings.ok()) return Unavailable(rings.status().message());
-  const Status sent = SendWithDescriptor(fd_.get(), frame, rings->fd());
+Status TcpConnection::SendMemoryDescriptor(const std::string& frame) {
+  auto memory = SharedRings::Create(core_->options().ring_bytes);
+  if (!memory.ok()) return Unavailable(memory.status().message());
+  const Status sent = SendWithDescriptor(fd_.get(), frame, memory->fd());
   if (!sent.ok()) return FailedPrecondition(sent.message());
-  stream_ = MakeRingStream(fd_.get(), std::move(rings).value(), SharedRings::kToServer);
+  memory_.emplace(std::move(memory).value());
+  reader_.emplace(*memory_, SharedRings::kToServer);
+  writer_.emplace(*memory_, SharedRings::kToClient);
+  in_.Consume(in_.size());  // wake-ups
   return Status::Ok();
 }
 
 Status TcpConnection::HandleRows(const FrameHeader& head, std::string_view payload) {
-  Session* session = lane_of_hello().FindSession(hello_.session);
+  Session* session = core_->lane(hello_.lane).FindSession(hello_.session);
   if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
   RowSource source;
   source.front = payload.substr(0, ArgumentArea(head) + KeyAreaOf(head));
   source.values = payload.data() + source.front.size();
-  if (stream_->in_shared_memory()) {
-    keys_.assign(source.front);
-    source.front = keys_;
+  if (uses_ring()) {
+    copied_.assign(source.front);
+    source.front = copied_;
   }
-  const ReplicaLog& log = lane_of_hello().log;
+  const ReplicaLog& log = core_->lane(hello_.lane).log;
   if (log.holds() || (log.paired() && Writes(head))) return HandleRowsLate(session, head, source);
 
   FrameHeader answer;
   answer.id = head.id;
   const size_t values = AnswerBytes(head);
   const size_t padded = PaddedTo8(values);
-  char* const at = answers_.Begin(sizeof answer + padded, stream_.get());
+  char* const at = BeginAnswer(sizeof answer + padded);
   source.out = at + sizeof answer;
   bool order = false;
   const Status status = Apply(session, head, source, &order);
   if (order) return status;
   if (!status.ok()) {
     answer.type = FrameType::kRefused;
-    answer.flags = lane_of_hello().refusal();
+    answer.flags = core_->lane(hello_.lane).refusal();
     Reply(answer, EncodeError(status));
     return Status::Ok();
   }
@@ -341,20 +466,18 @@ Status TcpConnection::HandleRows(const FrameHeader& head, std::string_view paylo
     answer.values = head.answer;
     answer.table = head.table;
     answer.payload = static_cast<uint32_t>(padded);
-    if (!stream_->in_shared_memory()) answer.payload_crc = Crc32c(at + sizeof answer, padded);
+    if (!uses_ring()) answer.payload_crc = Crc32c(at + sizeof answer, padded);
   }
   SealHeader(&answer);
   std::memcpy(at, &answer, sizeof answer);
-  if (answers_.End(sizeof answer + padded, stream_.get())) {
-    core_->wire_bytes_out.fetch_add(sizeof answer + padded, std::memory_order_relaxed);
-  }
+  EndAnswer(sizeof answer + padded);
   return Status::Ok();
 }
 
 Status TcpConnection::Apply(Session* session, const FrameHeader& head, const RowSource& source,
                             bool* order) {
   try {
-    return lane_of_hello().RowOperation(session, head, source, order);
+    return core_->lane(hello_.lane).RowOperation(session, head, source, order);
   } catch (const std::bad_alloc&) {
     return ResourceExhausted(
         fmt::format("server {} has no memory for more rows", core_->options().index));
@@ -372,24 +495,79 @@ Status TcpConnection::HandleRowsLate(Session* session, const FrameHeader& head, 
   answer.type = !status.ok()      ? FrameType::kRefused
                 : WantsRows(head) ? FrameType::kRows
                                   : FrameType::kAck;
-  if (!status.ok()) answer.flags = lane_of_hello().refusal();
+  if (!status.ok()) answer.flags = core_->lane(hello_.lane).refusal();
   if (status.ok() && WantsRows(head)) {
     answer.rows = head.rows;
     answer.dim = head.dim;
     answer.values = head.answer;
     answer.table = head.table;
   }
-  lane_of_hello().Respond(shared_from_this(), answer, status.ok() ? late_ : EncodeError(status));
+  core_->lane(hello_.lane)
+      .Respond(shared_from_this(), answer, status.ok() ? late_ : EncodeError(status));
   return Status::Ok();
+}
+
+bool TcpConnection::WaitsForBackup(Lane* lane) {
+  if (!lane->log.full()) return false;
+  lane->AwaitRoom(shared_from_this());
+  wants_room_ = true;
+  return true;
 }
 
 // Without the lane's lock, except to take what was queued.
 Status TcpConnection::Send() {
-  size_t taken = 0;
-  const Status sent = answers_.Send(stream_.get(), &taken);
-  if (taken > 0) core_->wire_bytes_out.fetch_add(taken, std::memory_order_relaxed);
-  TRY(sent);
-  return Publish();
+  blocked_ = false;
+  for (;;) {
+    if (sending_.empty()) {
+      sending_.ShrinkTo(kUsualBuffer);
+      std::optional<Lane::Guard> guard;
+      if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
+      sending_.Swap(out_);
+    }
+    if (sending_.empty()) return Status::Ok();
+    const long sent = SendFirst();
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      blocked_ = true;
+      return Status::Ok();
+    }
+    if (sent < 0) return Unavailable("the client no longer reads its answers");
+    core_->wire_bytes_out.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);
+    sending_.Consume(static_cast<size_t>(sent));
+  }
+}
+
+long TcpConnection::SendFirst() {
+  if (state_ != State::kJoined || pipe_ == nullptr)
+    return SendSome(fd_.get(), sending_.data(), sending_.size());
+  const iovec all{sending_.data(), sending_.size()};
+  const size_t sent = pipe_->Send({&all, 1});
+  if (sent > 0) return static_cast<long>(sent);
+  errno = EAGAIN;
+  return -1;
+}
+
+Status TcpConnection::SendToRing() {
+  blocked_ = false;
+  for (;;) {
+    if (sending_.empty()) {
+      sending_.ShrinkTo(kUsualBuffer);
+      Lane::Guard guard(core_->lane(hello_.lane));
+      sending_.Swap(out_);
+    }
+    if (sending_.empty()) break;
+    const size_t step =
+        std::min(sending_.size(), writer_->Room(std::min(sending_.size(), kRingFrame)));
+    if (step == 0) {
+      blocked_ = true;
+      break;
+    }
+    std::memcpy(writer_->At(), sending_.data(), step);
+    writer_->Advance(step);
+    core_->wire_bytes_out.fetch_add(step, std::memory_order_relaxed);
+    sending_.Consume(step);
+  }
+  PublishToRing();
+  return writer_->broken() ? DataLoss("the client broke the shared memory") : Status::Ok();
 }
 
 void TcpConnection::Closed() {

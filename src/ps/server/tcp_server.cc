@@ -184,9 +184,9 @@ class TcpLane {
   bool FallAsleep() {
     shortly_ = false;
     for (size_t i = 0; i < rings_.size(); ++i) {
-      const SleepResult asleep = rings_[i]->Sleep();
-      shortly_ |= asleep == SleepResult::kSending;
-      if (asleep != SleepResult::kDataPending) continue;
+      const TcpConnection::SleepResult asleep = rings_[i]->Sleep();
+      shortly_ |= asleep == TcpConnection::SleepResult::kShortly;
+      if (asleep != TcpConnection::SleepResult::kNo) continue;
       for (size_t j = 0; j < i; ++j) rings_[j]->Awake();
       busy_ = RealClock::Get()->Now();
       return false;

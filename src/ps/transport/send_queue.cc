@@ -1,8 +1,11 @@
 #include "ps/transport/send_queue.h"
 
-#include <algorithm>
+#include <sys/socket.h>
 
-#include "ps/transport/byte_stream.h"
+#include <algorithm>
+#include <cerrno>
+
+#include "ps/transport/ucx_pipe.h"
 
 namespace shoal::ps {
 
@@ -63,17 +66,35 @@ size_t SendQueue::Gather(Vectors* vectors, size_t* offered) {
   return n;
 }
 
-bool SendQueue::Send(ByteStream* stream) {
+bool SendQueue::Send(UcxPipe* pipe) {
   Vectors vectors;
   while (!empty()) {
-    size_t offered = 0, taken = 0;
+    size_t offered = 0;
     const size_t n = Gather(&vectors, &offered);
-    if (!stream->Send({vectors.data(), n}, &taken).ok()) {
+    const size_t sent = pipe->Send({vectors.data(), n});
+    Consume(sent);
+    if (sent < offered) return false;
+  }
+  return true;
+}
+
+bool SendQueue::Send(int fd) {
+  Vectors vectors;
+  while (!empty()) {
+    size_t offered = 0;
+    const size_t n = Gather(&vectors, &offered);
+    msghdr message{};
+    message.msg_iov = vectors.data();
+    message.msg_iovlen = n;
+    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (sent < 0) {
       Clear();
       return true;
     }
-    Consume(taken);
-    if (taken < offered) return false;
+    Consume(static_cast<size_t>(sent));
+    if (static_cast<size_t>(sent) < offered) return false;
   }
   return true;
 }

@@ -1,7 +1,7 @@
-// The bytes that wait to be sent over a stream, in order: bytes of its own, and rows in their
-// owner's memory, offered to the stream together in as few system calls as possible.
+// The bytes that wait to be sent over a socket, in order: bytes of its own, and rows in their
+// owner's memory, offered to the kernel together in as few system calls as possible.
 //
-// Used by request_sender.cc under its lock. Allocates nothing once warm.
+// Used by client_connection.cc under its lock, and for UCX likewise. Allocates nothing once warm.
 #pragma once
 
 #include <sys/uio.h>
@@ -14,7 +14,7 @@
 
 namespace shoal::ps {
 
-class ByteStream;
+class UcxPipe;
 
 class SendQueue {
  public:
@@ -28,10 +28,15 @@ class SendQueue {
   // Bytes that stay where they are: theirs must not change before they are sent or cleared.
   void Refer(const void* from, size_t n);
 
-  // Offers everything to the stream. False: it took only a part. What a broken stream does not take
-  // is dropped; its end shows when it is read.
-  bool Send(ByteStream* stream);
+  // Offers everything to the non-blocking socket. False: it took only a part. What a broken
+  // connection does not take is dropped; its end shows when it is read.
+  bool Send(int fd);
+  // The same over UCX.
+  bool Send(UcxPipe* pipe);
 
+  // The first bytes, in one piece: for a queue without references.
+  const char* data() { return own_.data(); }
+  void Consume(size_t n);
   void Clear();
   // Gives memory back that one huge frame had needed.
   void ShrinkTo(size_t capacity) { own_.ShrinkTo(capacity); }
@@ -44,8 +49,7 @@ class SendQueue {
   static constexpr size_t kPiecesACall = 64;
   using Vectors = std::array<iovec, kPiecesACall>;
 
-  void Consume(size_t n);
-  // The first pieces as a stream takes them; returns how many, *offered: bytes.
+  // The first pieces as the kernel takes them; returns how many, *offered: bytes.
   size_t Gather(Vectors* vectors, size_t* offered);
 
   ByteBuffer own_;

@@ -5,11 +5,10 @@
 #include <poll.h>
 
 #include <cerrno>
-#include <memory>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/mutex.h"
-#include "ps/transport/byte_stream.h"
 #include "ps/transport/client_connection.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"
@@ -110,17 +109,14 @@ class TcpTransport final : public Transport {
     OpenedConnection dialled;
     TRY(DecodeWelcome(answer, token_, nonces, &dialled.welcome));
     if (pipe != nullptr) TRY(pipe->Connect(dialled.welcome.ucx));
-    std::unique_ptr<ByteStream> stream;
-    if (pipe != nullptr) {
-      stream = MakeUcxStream(std::move(pipe));
-    } else if (to.memory.valid()) {
+    std::optional<SharedRings> memory;
+    if (to.memory.valid()) {
       TRY_ASSIGN(SharedRings opened, SharedRings::Open(std::move(to.memory)));
-      stream = MakeRingStream(to.fd.get(), std::move(opened), SharedRings::kToClient);
-    } else {
-      stream = MakeSocketStream(to.fd.get(), std::move(to.in));
+      memory.emplace(std::move(opened));
     }
-    dialled.connection = std::make_unique<ClientConnectionHandle>(
-        std::make_shared<ClientConnection>(std::move(to.fd), std::move(stream), loop()));
+    dialled.connection =
+        std::make_unique<ClientConnectionHandle>(std::make_shared<ClientConnection>(
+            std::move(to.fd), std::move(to.in), std::move(memory), std::move(pipe), loop()));
     return dialled;
   }
   std::shared_ptr<ClientLoop> loop() {

@@ -7,8 +7,8 @@
 // some. So no message is unexpected, memory is bounded, and an unexpected one breaks the
 // pipe. Messages bear a tag that both ends make of the job's token and this connection's nonces.
 //
-// Made by tcp_transport.cc and tcp_connection.cc for a ByteStream (docs/formats/ps-wire.md, "Over
-// UCX"; docs/adr/0092).
+// Used by client_connection.cc and tcp_connection.cc (docs/formats/ps-wire.md, "Over UCX";
+// docs/adr/0092).
 #pragma once
 
 #include <sys/uio.h>
