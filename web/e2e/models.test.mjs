@@ -87,12 +87,12 @@ test("versions are promoted, compared, tagged and rolled back", async () => {
   await page.getByRole("button", { name: "Promote @2" }).waitFor();
   assert.equal((await server.ask("GET", "/teams/default/models/ages")).tags.promoted, 1);
   // Two tags of one version, then one of them is taken away.
-  await page.getByLabel("Tag").fill("candidate");
+  await page.getByRole("textbox", { name: "Tag" }).fill("candidate");
   await page.getByRole("button", { name: "Set the tag" }).click();
   await sees(page, "li", "candidate: @2");
   await page.getByRole("button", { name: "Remove the tag candidate" }).click();
   await page.locator("li", { hasText: "candidate" }).waitFor({ state: "detached" });
-  await page.getByLabel("Tag").fill("7");
+  await page.getByRole("textbox", { name: "Tag" }).fill("7");
   await page.getByRole("button", { name: "Set the tag" }).click();
   await sees(page, "[role=alert]", "digits alone");
   await page.getByLabel("Choose @1").check();

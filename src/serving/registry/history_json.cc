@@ -1,5 +1,7 @@
 #include "serving/registry/history_json.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 #include <vector>
 
@@ -16,6 +18,8 @@ void Flatten(const std::string& prefix, const json::object& object,
       Flatten(name + ".", field.value().get_object(), to);
     } else if (field.value().is_string()) {
       (*to)[name] = std::string(field.value().get_string());
+    } else if (field.value().is_double()) {
+      (*to)[name] = fmt::format("{}", field.value().get_double());  // not 7.5E-1
     } else {
       (*to)[name] = ToText(field.value());
     }

@@ -166,16 +166,17 @@ TEST_F(Source, AHistoryIsReadBackFromItsJson) {
 }
 
 TEST_F(Source, VersionsAreCompared) {
-  Write("model.json", R"({"parameters": {"l2": 1, "rate": 0.5}})");
+  Write("model.json", R"({"parameters": {"l2": 1, "rate": 0.5, "auc": 0.75}})");
   const auto registry = Open();
   const ModelVersion first = registry->Add("m", model_.string(), {}).value();
-  Write("model.json", R"({"parameters": {"l2": 2, "rate": 0.5}, "note": "x"})");
+  Write("model.json", R"({"parameters": {"l2": 2, "rate": 0.5, "auc": 0.875}, "note": "x"})");
   const ModelVersion second = registry->Add("m", model_.string(), {}).value();
   const Differences differences = Compare(first, second);
   EXPECT_EQ(differences.at("parameters.l2"), std::pair(std::string("1"), std::string("2")));
+  EXPECT_EQ(differences.at("parameters.auc"), std::pair(std::string("0.75"), std::string("0.875")));
   EXPECT_EQ(differences.at("note"), std::pair(std::string(), std::string("x")));
   EXPECT_TRUE(differences.contains("files.model.json.sha256"));
-  EXPECT_EQ(differences.size(), 3u);
+  EXPECT_EQ(differences.size(), 4u);
 }
 
 }  // namespace
