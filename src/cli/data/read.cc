@@ -313,6 +313,14 @@ int Read(const ReadArguments& arguments) {
   return printed.empty() ? 0 : PrintResult(printed);
 }
 
+// Without it a negative seed is taken for a large one.
+std::string CheckWholeNumber(const std::string& text) {
+  uint64_t value = 0;
+  return ParseCount(text, &value)
+             ? ""
+             : "got " + EscapedUtf8(text) + ", expected a whole number from 0 on";
+}
+
 void AddOptions(CLI::App* sub, ReadArguments* arguments) {
   sub->add_option("SOURCE", arguments->sources,
                   "A data set of the job that this task belongs to, by its name; else paths, URIs, "
@@ -343,6 +351,7 @@ void AddOptions(CLI::App* sub, ReadArguments* arguments) {
   sub->add_option("--shuffle", arguments->shuffle,
                   "Give the records in the pseudo-random order of this seed, such as the number of "
                   "the epoch")
+      ->check(CLI::Validator(CheckWholeNumber, ""))
       ->type_name("SEED");
   sub->add_option("--shuffle-window", arguments->shuffle_window,
                   "Records that are in memory to be drawn from, at most 64 MiB of them [100000]")

@@ -154,6 +154,8 @@ class DataTest(unittest.TestCase):
         self.assertEqual(rest, ids[300:])
         with self.assertRaisesRegex(shoal.data.DataError, "the order of seed 1 with windows of 100000, expected the order of seed 2"):
             next(shoal.data.read(self.jsonl, shuffle=2, position=position))
+        with self.assertRaisesRegex(shoal.data.DataError, "--shuffle: got -1, expected a whole number from 0 on"):
+            next(shoal.data.read(self.jsonl, shuffle=-1))
 
     def test_what_is_wrong_is_told(self):
         with self.assertRaisesRegex(shoal.data.DataError, "nowhere.csv"):
