@@ -38,6 +38,6 @@ tell_sum() {
   # GoogleTest's brief output has no sum of failures, only a line for each, with its time.
   failed=$(($({ cat "$scratch/contract.log" 2>/dev/null || true; } | grep -cE '^\[  FAILED  \] .* \([0-9]+ ms\)$' || true) + wrong))
   local good bad
-  read -r good bad < <(sed -n 's/^faults: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$scratch/faults.log" 2>/dev/null; echo 0 0)
+  read -r good bad < <(sed -n 's/^faults: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$scratch/faults.log" 2>/dev/null || true; echo 0 0)
   echo "$1: $(($(sum '^\\[  PASSED  \\]') + $(sum '^Ran [0-9]+ test') - wrong + good)) passed, $((failed + bad)) failed"
 }
