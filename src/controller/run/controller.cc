@@ -12,9 +12,9 @@
 #include "controller/run/job_run.h"
 #include "controller/secrets/job_secrets.h"
 #include "controller/store/record_text.h"
+#include "host/files/disk_retry.h"
 #include "job/spec/elastic.h"
 #include "job/spec/json.h"
-#include "rendezvous/logs/disk_retry.h"
 
 namespace shoal::controller {
 
@@ -62,7 +62,7 @@ Status SubmitWithPatience(Store* store, const NewJob& job) {
     const bool known = std::exchange(again, true) && stored.code() == Code::kAlreadyExists;
     return stored.ok() || known ? Result<bool>(true) : stored;
   };
-  return rendezvous::RetryOnDiskError(submit, rendezvous::DeviceErrorTimeout).status();
+  return host::RetryOnDiskError(submit, host::DeviceErrorTimeout).status();
 }
 
 }  // namespace

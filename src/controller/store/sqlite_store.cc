@@ -16,8 +16,8 @@
 #include "controller/store/sqlite_connection.h"
 #include "controller/store/sqlite_database.h"
 #include "controller/store/sqlite_schema.h"
+#include "host/files/disk_retry.h"
 #include "host/files/network_fs.h"
-#include "rendezvous/logs/disk_retry.h"
 
 namespace shoal::controller {
 namespace {
@@ -76,9 +76,9 @@ Result<std::unique_ptr<Store>> OpenOnce(const std::filesystem::path& path,
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
                                                const SqliteOptions& options) {
   const auto patience = [&](const Status& error) {
-    return std::min(rendezvous::DeviceErrorTimeout(error), options.disk_patience);
+    return std::min(host::DeviceErrorTimeout(error), options.disk_patience);
   };
-  return rendezvous::RetryOnDiskError([&] { return OpenOnce(path, options); }, patience);
+  return host::RetryOnDiskError([&] { return OpenOnce(path, options); }, patience);
 }
 
 }  // namespace shoal::controller

@@ -19,7 +19,6 @@
 #include <filesystem>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -36,6 +35,7 @@
 #include "engine/slurm/slurm_helper.h"
 #include "engine/slurm/step_runner.h"
 #include "engine/tasks/job_files.h"
+#include "host/files/disk_retry.h"
 #include "job/execution/job_dir.h"
 
 namespace shoal::engine::slurm {
@@ -359,16 +359,13 @@ class Agent {
     if (!spec.incarnations.empty()) StartStep(std::move(spec), nodes, overlap);
   }
 
-  // Like WriteFileAtomically. Tries again, for 10 s, while the disk is full or fails (ADR 141).
+  // As WriteFileAtomically. Tries again, for 10 s, while the disk is full or fails (ADR 141).
   static Status WriteStepFile(const std::string& path, const std::string& text) {
-    constexpr int kTries = 100;
-    for (int tries = 1;; ++tries) {
-      const Status written = WriteFileAtomically(path, text, 0600, false);
-      const bool may_pass =
-          written.code() == Code::kResourceExhausted || written.code() == Code::kUnknown;
-      if (written.ok() || !may_pass || tries == kTries) return written;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+    const auto patience = [](const Status& error) {
+      return std::min<Duration>(host::DiskErrorTimeout(error), std::chrono::seconds(10));
+    };
+    return host::RetryOnDiskError([&] { return WriteFileAtomically(path, text, 0600, false); },
+                                  patience);
   }
 
   void StartStep(StepSpec spec, const std::string& nodes, bool overlap) {

@@ -6,8 +6,8 @@
 #include "base/fault_injection.h"
 #include "base/log.h"
 #include "base/open_file_limit.h"
+#include "host/files/disk_retry.h"
 #include "rendezvous/coordinator/coordinator.h"
-#include "rendezvous/logs/disk_retry.h"
 
 namespace shoal::rendezvous {
 
@@ -39,7 +39,7 @@ Status RunCoordinator(CoordinatorOptions options) {
   Status end;
   const bool batch = options.batch;
   const bool no_shared_filesystem = options.no_shared_filesystem;
-  auto coordinator = RetryOnDiskError([&] {
+  auto coordinator = host::RetryOnDiskError([&] {
     return StartOnce(&loop, options, [&](const Status& status) {
       end = status;
       loop.Stop();

@@ -12,6 +12,7 @@
 #include "base/fault_injection.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "host/files/disk_retry.h"
 #include "host/network/port_lease.h"
 #include "host/process/process_activity.h"
 #include "job/execution/job_dir.h"
@@ -26,7 +27,6 @@
 #include "rendezvous/launcher/task_environment.h"
 #include "rendezvous/launcher/task_output.h"
 #include "rendezvous/launcher/task_secrets.h"
-#include "rendezvous/logs/disk_retry.h"
 #include "rendezvous/logs/last_line.h"
 
 namespace shoal::rendezvous {
@@ -97,9 +97,9 @@ class TaskAttempt final : public Attempt {
   void TryToStart(TimePoint begun) {
     const bool again = std::exchange(start_timer_, 0) != 0;
     Status status = Prepare();
-    if (!status.ok() && Now() - begun < DiskErrorTimeout(status)) {
+    if (!status.ok() && Now() - begun < host::DiskErrorTimeout(status)) {
       if (!again) LogWarning("{}; tried again", status.message());
-      start_timer_ = loop_->After(kDiskRetryInterval, [this, begun] { TryToStart(begun); });
+      start_timer_ = loop_->After(host::kDiskRetryInterval, [this, begun] { TryToStart(begun); });
       return;
     }
     if (status.ok()) status = Spawn();

@@ -1,5 +1,5 @@
 // Retries of disk operations that fail for a while (ADR 141): the same limits for a coordinator, a
-// launcher and a program that start.
+// launcher, an engine's step and a program that start.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 
-namespace shoal::rendezvous {
+namespace shoal::host {
 
 inline constexpr Duration kDiskRetryInterval = std::chrono::milliseconds(100);
 
@@ -25,18 +25,25 @@ inline Duration DiskErrorTimeout(const Status& error) {
   return DeviceErrorTimeout(error);
 }
 
-// Calls `start`, which returns a Result, until it succeeds or has failed for patience(error).
-// Blocks; logs the first error.
+inline const Status& StatusOf(const Status& status) { return status; }
+template <typename T>
+const Status& StatusOf(const Result<T>& result) {
+  return result.status();
+}
+
+// Calls `start`, which returns a Result or a Status, until it succeeds or has failed for
+// patience(error). Blocks; logs the first error.
 template <typename Start, typename Patience = Duration (*)(const Status&)>
 auto RetryOnDiskError(Start start, Patience patience = DiskErrorTimeout) -> decltype(start()) {
   const TimePoint begun = RealClock::Get()->Now();
   for (bool told = false;; told = true) {
     auto started = start();
     if (started.ok()) return started;
-    if (RealClock::Get()->Now() - begun >= patience(started.status())) return started;
-    if (!told) LogWarning("{}; tried again", started.status().message());
+    const Status& failed = StatusOf(started);
+    if (RealClock::Get()->Now() - begun >= patience(failed)) return started;
+    if (!told) LogWarning("{}; tried again", failed.message());
     std::this_thread::sleep_for(kDiskRetryInterval);
   }
 }
 
-}  // namespace shoal::rendezvous
+}  // namespace shoal::host
